@@ -1,0 +1,1 @@
+"""Files ⇄ documents, and what is known of public corpora."""

@@ -1,0 +1,221 @@
+"""Files from anybody, read with limits and exact complaints; files of ours, written whole or not at all."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import IO, Any, Literal, NoReturn, ParamSpec, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from nestling.errors import DataError, InvalidValueError, place
+
+MAX_LINE_BYTES = 64 * 2**20
+MAX_FILE_BYTES = 2 * 2**30  # of files that must be read whole
+
+log = logging.getLogger(__name__)
+Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a file: an error cannot be read, a warning was mended or looks odd."""
+
+    path: str
+    line: int | None
+    message: str
+    fix: str
+    severity: Literal["error", "warning"]
+
+    def __str__(self) -> str:
+        return f"{place(self.path, self.line)}: {self.severity}: {self.message}" + (f" ({self.fix})" if self.fix else "")
+
+
+Report = Callable[[Problem], None]
+
+
+def raise_errors(problem: Problem) -> None:
+    """The usual report: errors are raised, warnings go to the log."""
+    if problem.severity == "error":
+        raise DataError(problem.message, path=problem.path, line=problem.line, fix=problem.fix)
+    log.info("%s", problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file being read: its contents, and where to say what is wrong with it.
+
+    `error` returns when the report collects problems; the reader then leaves out the part that is wrong and goes on.
+    """
+
+    path: Path
+    report: Report = raise_errors
+
+    def at(self, path: Path) -> "Source":
+        """Another file under the same report."""
+        return Source(path, self.report)
+
+    def error(self, message: str, *, line: int | None = None, fix: str = "") -> None:
+        """Says that a part cannot be read."""
+        self.report(Problem(str(self.path), line, message, fix, "error"))
+
+    def warning(self, message: str, *, line: int | None = None, fix: str = "") -> None:
+        """Says that a part was mended or looks odd."""
+        self.report(Problem(str(self.path), line, message, fix, "warning"))
+
+    def fail(self, message: str, *, line: int | None = None, fix: str = "") -> NoReturn:
+        """Says that nothing further can be read."""
+        raise DataError(message, path=self.path, line=line, fix=fix)
+
+    def id_at(self, line: int) -> str:
+        """An id for a document that has none: the file and the line."""
+        return f"{self.path.stem}:{line}"
+
+    def made(
+        self, line: int | None, make: Callable[Arguments, Value], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Iterator[Value]:
+        """What `make` gives; where it raises InvalidValueError, an error at the line and nothing."""
+        try:
+            value = make(*args, **kwargs)
+        except InvalidValueError as error:
+            self.error(str(error), line=line)
+        else:
+            yield value
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1 and lines without their ends."""
+        with self.open() as file:
+            number = 0
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if len(raw) > MAX_LINE_BYTES:
+                    self.fail(f"a line longer than {MAX_LINE_BYTES >> 20} MiB", line=number, fix="cut it into documents")
+                start = 3 if number == 1 and raw.startswith(b"\xef\xbb\xbf") else 0
+                yield number, self._decode(raw[start:], number).rstrip("\r\n")
+
+    def text(self) -> str:
+        """The whole file, line ends as stored."""
+        return self._decode(self.bytes(), 1)
+
+    def bytes(self) -> bytes:
+        """The whole file."""
+        with self.open() as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+        if len(raw) > MAX_FILE_BYTES:
+            self.fail(f"larger than {MAX_FILE_BYTES >> 30} GiB", fix="cut it into several files, or use JSON lines")
+        return raw
+
+    def json_items(self) -> Iterator[tuple[int, Any]]:
+        """Line numbers and values: of a JSON array its items, else one value a line."""
+        opening = next((line.lstrip()[:1] for _, line in self.lines() if line.strip()), "")
+        return self._array_items() if opening == "[" else self._line_items()
+
+    def records(self, shape: TypeAdapter[Value]) -> Iterator[tuple[int, Value]]:
+        """The JSON items that have the given shape; the others are errors."""
+        for line, item in self.json_items():
+            try:
+                yield line, shape.validate_python(item)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                self.error(f"{where}: {first['msg']}" if where else first["msg"], line=line)
+
+    def open(self) -> IO[bytes]:
+        """The file, for reading bytes."""
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            fix = "name a file in it" if isinstance(error, IsADirectoryError) else ""
+            self.fail(f"cannot be read: {error.strerror}", fix=fix)
+
+    def _decode(self, raw: bytes, first_line: int) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = first_line + raw.count(b"\n", 0, error.start)
+            shown = f"byte 0x{raw[error.start]:02x}" if error.start < len(raw) else "the end"
+            self.fail(f"not UTF-8 ({shown})", line=line, fix="convert it, for example with iconv -f LATIN1 -t UTF-8")
+
+    def _line_items(self) -> Iterator[tuple[int, Any]]:
+        for number, line in self.lines():
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                self.error(f"not JSON: {_why(error)}", line=number, fix="each line must be one whole JSON object")
+
+    def _array_items(self) -> Iterator[tuple[int, Any]]:
+        text = self.text()
+        decoder = json.JSONDecoder()
+        counted, line = 0, 1
+        position = _skip_blank(text, text.index("[") + 1)
+        while not text.startswith("]", position):
+            line, counted = line + text.count("\n", counted, position), position
+            try:
+                item, position = decoder.raw_decode(text, position)
+            except (ValueError, RecursionError) as error:
+                self.fail(f"not JSON: {_why(error)}", line=getattr(error, "lineno", line), fix="is the file whole?")
+            yield line, item
+            position = _skip_blank(text, position)
+            if text.startswith(",", position):
+                position = _skip_blank(text, position + 1)
+            elif not text.startswith("]", position):
+                self.fail("the array does not end with ]", line=line + text.count("\n", counted), fix="is the file whole?")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _skip_blank(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A temporary path that becomes `path` when the block ends well, and leaves nothing behind when it does not."""
+    temporary = _temporary_beside(path)
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `path`, which must be new or empty, when the block ends well."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise DataError("is there already", path=path, fix="name a new folder, or empty this one")
+    temporary = _temporary_beside(path)
+    try:
+        temporary.mkdir()
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _temporary_beside(path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
+    return path.with_name(f".{path.name[:100]}.{token_hex(6)}")

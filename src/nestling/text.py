@@ -1,0 +1,183 @@
+"""Raw text → Document: sentences and words with exact character offsets.
+
+Words are those of spaCy's rules for the language. A sentence ends at its punctuation, at a blank line, and at a line
+break, unless the text is wrapped (many of its lines start in lower case). With mentions, words are cut at the borders
+of mentions and a sentence never ends inside one, so every annotation can be held exactly.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from nestling.errors import InvalidValueError, UnknownNameError
+from nestling.types import Document, Entity, Mention, Sentence, Span, Token, joined
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+LANGUAGES = ("ar", "de", "en", "es", "fr", "pt", "ru", "zh", "xx")
+
+Word = tuple[int, int]  # first character and the one behind the last
+
+_LONG_RUN = re.compile(r"[^\w\s]{40}|\S{400}")  # the rules take quadratic time in the length of a run without blanks
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
+_LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
+_LINE_START = re.compile(r"\n[^\S\n]*(\w)")
+_WRAPPED_SHARE = 0.2
+_lock = Lock()
+
+
+def parse(
+    text: str,
+    *,
+    id: str = "text",
+    language: str = "en",
+    mentions: Iterable[Mention] = (),
+    words: Sequence[Word] | None = None,
+) -> Document:
+    """The document of a raw text, with its mentions as entities; words that are given are kept."""
+    mentions = list(mentions)
+    starts, found = split(text, language)
+    words = found if words is None else words
+    return build(id, text, _cut(words, mentions), _keep_whole(starts, mentions), mentions)
+
+
+def build(
+    id: str, text: str, words: Iterable[Word], sentence_starts: Iterable[int], mentions: Iterable[Mention]
+) -> Document:
+    """The document of words and sentences given in characters; mentions must start and end with words."""
+    sentences: list[list[Token]] = []
+    openings = set(sentence_starts)
+    for start, end in words:
+        if not sentences or start in openings:
+            sentences.append([])
+        sentences[-1].append(Token(text[start:end], start))
+    entities = _place(text, sentences, mentions)
+    return Document(id, text, tuple(Sentence(tuple(t), tuple(e)) for t, e in zip(sentences, entities, strict=True)))
+
+
+def _place(text: str, sentences: list[list[Token]], mentions: Iterable[Mention]) -> list[list[Entity]]:
+    """The mentions as entities, sentence by sentence."""
+    first = {token.start: (n, i) for n, tokens in enumerate(sentences) for i, token in enumerate(tokens)}
+    last = {token.end: (n, i + 1) for n, tokens in enumerate(sentences) for i, token in enumerate(tokens)}
+    entities: list[list[Entity]] = [[] for _ in sentences]
+    for mention in mentions:
+        borders = [(first.get(f.start), last.get(f.end)) for f in _trimmed(text, mention)]
+        numbers = {number for border in borders for number, _ in filter(None, border)}
+        if any(None in border for border in borders):
+            raise InvalidValueError(f"{_shown(mention)} does not start and end with words")
+        if len(numbers) > 1:
+            raise InvalidValueError(f"{_shown(mention)} is not in one sentence")
+        spans = joined(Span(start[1], end[1]) for start, end in borders if start and end)
+        entities[numbers.pop()].append(Entity(spans, mention.label, mention.score))
+    return entities
+
+
+def _shown(mention: Mention) -> str:
+    places = ", ".join(f"{f.start}-{f.end}" for f in mention.fragments)
+    return f"{mention.label} {mention.text[:60]!r} at characters {places}"
+
+
+def _trimmed(text: str, mention: Mention) -> list[Span]:
+    """The fragments without blanks at their ends."""
+    spans = []
+    for fragment in mention.fragments:
+        inside = text[fragment.start : fragment.end]
+        start = fragment.start + len(inside) - len(inside.lstrip())
+        end = fragment.end - len(inside) + len(inside.rstrip())
+        if start >= end:
+            raise InvalidValueError(f"{_shown(mention)} is blank")
+        spans.append(Span(start, end))
+    return spans
+
+
+def _cut(words: Iterable[Word], mentions: Iterable[Mention]) -> Iterator[Word]:
+    """The words, cut where a mention starts or ends inside one."""
+    borders = sorted({edge for m in mentions for f in m.fragments for edge in (f.start, f.end)})
+    at = 0
+    for start, end in words:
+        at = bisect_right(borders, start, at)
+        inner = borders[at : bisect_left(borders, end, at)]
+        yield from pairwise([start, *inner, end])
+
+
+def _keep_whole(starts: Sequence[int], mentions: Iterable[Mention]) -> list[int]:
+    """The sentence starts that do not lie inside a mention."""
+    inside: set[int] = set()
+    for mention in mentions:
+        inside.update(starts[bisect_right(starts, mention.start) : bisect_left(starts, mention.end)])
+    return [start for start in starts if start not in inside]
+
+
+def split(text: str, language: str = "en") -> tuple[list[int], list[Word]]:
+    """The characters at which sentences start, and the words."""
+    starts: list[int] = []
+    words: list[Word] = []
+    nlp = _pipeline(language)
+    with _lock, nlp.memory_zone():  # the vocabulary is shared by threads, and must not grow with what is read
+        for block in _blocks(text):
+            own = [word for start, end in _short_runs(text, *block) for word in _rules(nlp, text[start:end], start)]
+            starts += _sentence_starts(text, own)
+            words += own
+    return starts, words
+
+
+def _rules(nlp: "Language", text: str, offset: int) -> list[Word]:
+    """The words of a stretch by spaCy's rules, counted from `offset`."""
+    columns = nlp.tokenizer(text).to_array(["LENGTH", "SPACY", "IS_SPACE"]).astype("int64")
+    lengths, spaces, blank = columns.T  # each (words,)
+    ends = (lengths + spaces).cumsum() - spaces + offset
+    rows = zip(ends.tolist(), lengths.tolist(), blank.tolist(), strict=True)
+    return [(end - length, end) for end, length, is_blank in rows if not is_blank]
+
+
+def _sentence_starts(text: str, words: Iterable[Word]) -> Iterator[int]:
+    """The words of a block that start a sentence: the first, and those behind final punctuation and its closers."""
+    final_marks = _final_marks()
+    is_over, previous = True, -1
+    for start, end in words:
+        if is_over and not (start == previous and _closes(text[start])):
+            if previous < 0 or not text[start].islower():
+                yield start
+            is_over = False
+        is_over = is_over or text[start:end] in final_marks
+        previous = end
+
+
+def _closes(character: str) -> bool:
+    return not character.isalnum() and unicodedata.category(character) not in ("Ps", "Pi")
+
+
+def _blocks(text: str) -> Iterator[Word]:
+    """The stretches that no sentence leaves: lines, or paragraphs where lines are wrapped."""
+    first_letters = _LINE_START.findall(text)
+    lower = sum(letter.islower() for letter in first_letters)
+    breaks = _BLANK_LINE if lower > _WRAPPED_SHARE * len(first_letters) else _LINE_BREAK
+    return pairwise([0, *(match.end() for match in breaks.finditer(text)), len(text)])
+
+
+def _short_runs(text: str, start: int, end: int) -> Iterator[Word]:
+    """The block, cut inside every run that is too long for the rules."""
+    cuts = [match.end() for match in _LONG_RUN.finditer(text, start, end)]
+    return pairwise([start, *cuts, end])
+
+
+@lru_cache(maxsize=1)
+def _final_marks() -> frozenset[str]:
+    from spacy.pipeline import Sentencizer
+
+    return frozenset(Sentencizer.default_punct_chars)
+
+
+@lru_cache(maxsize=4)
+def _pipeline(language: str) -> "Language":
+    if language not in LANGUAGES:
+        raise UnknownNameError("language", language, LANGUAGES)
+    import spacy  # takes a second, and most commands never need it
+
+    return spacy.blank(language)
