@@ -4,7 +4,9 @@ Several tag columns are layers, in either order; a cell such as `B-PER|I-ORG` is
 Without -DOCSTART- lines every sentence is a document. The format keeps words, not the spacing of the text.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestling.data import tags
@@ -13,91 +15,114 @@ from nestling.errors import CannotHoldError, InvalidValueError
 from nestling.types import Document, Entity
 
 DOCSTART = "-DOCSTART-"
+_BLANKS = re.compile(" +")
 Row = tuple[int, list[str]]  # line number, cells
 Words = tuple[list[str], list[Entity]]
 
 
-def read(
-    source: Source, *, word: int = 0, columns: Sequence[int] | None = None, joiner: str = " ", skip_broken: bool = False
-) -> Iterator[Document]:
-    """Documents of a column file.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the columns of a file mean."""
 
-    `word` and `columns` number the columns of words and tags from 0; without `columns` all behind the word are tags.
-    `skip_broken` leaves out, with a warning, lines that have no word or another number of columns.
-    """
-    layout = _Layout(source, word, columns, skip_broken)
-    id, sentences, is_marked = "", list[Words](), False
-    for rows in _groups(source):
-        line, cells = rows[0]
-        if cells[0] == DOCSTART:
-            if is_marked:
-                yield from source.made(line, Document.of_words, id or source.id_at(line), sentences, joiner=joiner)
-            is_marked, sentences, rows = True, [], rows[1:]
-            id = cells[1] if len(cells) > 1 and not set(cells[1:]) <= {"-X-", "O", "", "_"} else source.id_at(line)
-        if not (sentence := layout.sentence(rows)):
-            continue
-        if is_marked:
-            sentences.append(sentence)
-        else:
-            yield from source.made(rows[0][0], Document.of_words, source.id_at(line), [sentence], joiner=joiner)
-    if is_marked:
-        yield from source.made(None, Document.of_words, id, sentences, joiner=joiner)
+    word: int = 0  # the column of words, from 0
+    columns: tuple[int, ...] | None = None  # the columns of tags; None: all but the word's
+    joiner: str = " "  # what stands between words in the text
+    is_one_document: bool = False  # the whole file is one document
+    sentence_end: str = ""  # a word of these characters ends a sentence, as a blank line does
+    clean: Callable[[str], str] | None = None  # the word of a cell
+    skip_broken: bool = False  # leave out, with a warning, lines without a word or with other columns than the first
 
 
-def _groups(source: Source) -> Iterator[list[Row]]:
-    """The rows between blank lines; a -DOCSTART- line opens a group."""
+def read(source: Source, *, layout: Layout = Layout()) -> Iterator[Document]:
+    """Documents of a column file."""
+    reader = _Reader(source, layout)
+    id = source.path.stem if layout.is_one_document else None
+    sentences: list[Words] = []
+    for line, rows in _groups(source, layout):
+        if rows and rows[0][1][0] == DOCSTART:
+            if id is not None:
+                yield from source.made(line, Document.of_words, id, sentences, joiner=layout.joiner)
+            id, sentences = _document_id(source, *rows[0]), []
+        elif sentence := reader.sentence(rows):
+            if id is not None:
+                sentences.append(sentence)
+            else:
+                yield from source.made(line, Document.of_words, source.id_at(line), [sentence], joiner=layout.joiner)
+    if id is not None:
+        yield from source.made(None, Document.of_words, id, sentences, joiner=layout.joiner)
+
+
+def _document_id(source: Source, line: int, cells: list[str]) -> str:
+    """The second cell of a -DOCSTART- line, unless it is a filler."""
+    name = cells[1].strip() if len(cells) > 1 else ""
+    return source.id_at(line) if name in ("", "-X-", "O", "_") else name
+
+
+def _groups(source: Source, layout: Layout) -> Iterator[tuple[int, list[Row]]]:
+    """The rows of a sentence, or a -DOCSTART- row alone, with the line they start at."""
     rows: list[Row] = []
     for number, line in source.lines():
-        separator = "\t" if "\t" in line else " "
+        cells = (line.split("\t") if "\t" in line else _BLANKS.split(line)) if line.strip() else []
         is_start = line.startswith(DOCSTART)
-        if rows and (is_start or not line.strip()):
-            yield rows
+        if rows and (is_start or not cells):
+            yield rows[0][0], rows
             rows = []
-        if line.strip():
-            cells = line.split(separator)
+        if is_start:
+            yield number, [(number, cells)]
+        elif cells:
             rows.append((number, cells[:-1] if len(cells) > 2 and not cells[-1] else cells))
+            if layout.sentence_end and cells[0] and not cells[0].strip(layout.sentence_end):
+                yield rows[0][0], rows
+                rows = []
     if rows:
-        yield rows
+        yield rows[0][0], rows
 
 
-class _Layout:
-    """Which cells are words and which are tags."""
+class _Reader:
+    """Turns rows into words and entities; the first row that has tags sets how many columns there are."""
 
-    def __init__(self, source: Source, word: int, columns: Sequence[int] | None, skip_broken: bool) -> None:
-        self.source, self.word, self.columns, self.skip_broken = source, word, columns, skip_broken
+    def __init__(self, source: Source, layout: Layout) -> None:
+        self.source, self.layout = source, layout
         self.width: int | None = None
 
     def sentence(self, rows: Sequence[Row]) -> Words | None:
-        """The words and entities of a group of rows; None where it has none that can be read."""
+        """The words and entities of a group of rows; None where none can be read."""
         good = [row for row in rows if self._is_whole(*row)]
         if not good:
             return None
-        columns = self.columns or [n for n in range(len(good[0][1])) if n != self.word]
-        entities: list[Entity] = []
-        for column in columns:
-            entities += self._decoded([line for line, _ in good], [cells[column] for _, cells in good])
-        return [cells[self.word] for _, cells in good], entities
+        lines = [line for line, _ in good]
+        columns = self.layout.columns or [n for n in range(len(good[0][1])) if n != self.layout.word]
+        entities = [e for column in columns for e in self._decoded(lines, [cells[column] for _, cells in good])]
+        return [self._word(cells) for _, cells in good], entities
+
+    def _word(self, cells: list[str]) -> str:
+        cell = cells[self.layout.word]
+        return self.layout.clean(cell) if self.layout.clean else cell
 
     def _is_whole(self, line: int, cells: list[str]) -> bool:
-        if self.width is None and (self.columns or len(cells) > 1):
+        needed = max(1, self.layout.word, *(self.layout.columns or ())) + 1
+        if self.width is None and len(cells) >= needed:
             self.width = len(cells)
-        needed = max([self.word, *(self.columns or ())]) + 1
-        if (len(cells) == self.width or (self.columns and len(cells) >= needed)) and cells[self.word].strip():
+        if len(cells) < needed or len(cells) != self.width:
+            message = f"{len(cells)} columns instead of {max(needed, self.width or 0)}"
+        elif not self._word(cells).strip():
+            message = "no word"
+        else:
             return True
-        message = f"{len(cells)} columns instead of {self.width}" if cells[self.word : self.word + 1] != [""] else "no word"
-        if self.skip_broken:
-            self.source.warning(f"{message}; the line was left out", line=line)
+        if self.layout.skip_broken:
+            self.source.warning(message, line=line, fix="the line was left out")
         else:
             self.source.error(message, line=line, fix="give every line a word and its tags, separated by tabs")
         return False
 
     def _decoded(self, lines: list[int], cells: list[str]) -> list[Entity]:
         sets = [cell.split("|") for cell in cells]
-        for line, cell in zip(lines, sets, strict=True):
-            if bad := next((tag for tag in cell if not tags.is_tag(tag)), None):
-                fix = "tags are O, or B- I- E- S- L- U- M- and a label; --columns says which columns hold tags"
-                self.source.error(f"{bad!r} is not a tag", line=line, fix=fix)
-                return []
+        for line, names in zip(lines, sets, strict=True):
+            for tag in names:
+                if not tags.is_tag(tag):
+                    fix = "a tag is O, or B- I- E- S- L- U- M- and a label; --columns says which columns hold tags"
+                    self.source.error(f"{tag!r} is not a tag", line=line, fix=fix)
+                    return []
         try:
             entities, strays = tags.decode_sets(sets) if any(len(s) > 1 for s in sets) else tags.decode(cells)
         except InvalidValueError as error:
