@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from nestling.data.files import Report, Source, raise_errors
+from nestling.data.files import QUIET, Source, Watch
 from nestling.data.formats import FORMATS, read
 from nestling.data.formats.column import Layout
 from nestling.data.statistics import Unit
@@ -24,17 +24,17 @@ ROOT_VARIABLE = "NESTLING_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The folder of a corpus, and where to say what is wrong in it."""
+    """The folder of a corpus, and who hears of reading it."""
 
     path: Path
-    report: Report = raise_errors
+    watch: Watch = QUIET
 
     def read(self, file: str, format: str, **options: Any) -> list[Document]:
         """The documents of a file or folder below this one; with `*` in its name, of all that match."""
         paths = sorted(self.path.glob(file)) if "*" in file else [self.path / file]
         if not paths:
             raise DataError(f"no files like {file}", path=self.path)
-        return [document for path in paths for document in read(path, format, report=self.report, **options)]
+        return [document for path in paths for document in read(path, format, watch=self.watch, **options)]
 
     def lines(self, file: str) -> list[str]:
         """The lines of a file, such as a list of ids."""
@@ -77,14 +77,14 @@ def parts_of(name: str, *, shipped: bool = False) -> tuple[str, ...]:
 
 
 def load(
-    name: str, part: str, *, root: Path | str | None = None, shipped: bool = False, report: Report = raise_errors
+    name: str, part: str, *, root: Path | str | None = None, shipped: bool = False, watch: Watch = QUIET
 ) -> list[Document]:
     """The documents of one part."""
     corpus = find(name)
     if part not in parts_of(name, shipped=shipped):
         raise UnknownNameError(f"part of {name}", part, parts_of(name, shipped=shipped))
     loads = corpus.parts if shipped or not corpus.split else corpus.split
-    return loads[part](Folder(folder_of(name, root), report))
+    return loads[part](Folder(folder_of(name, root), watch))
 
 
 def folder_of(name: str, root: Path | str | None = None) -> Path:

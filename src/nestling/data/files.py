@@ -14,6 +14,7 @@ from typing import IO, Any, Literal, NoReturn, ParamSpec, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from nestling.errors import DataError, InvalidValueError, place
+from nestling.types import Document
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_FILE_BYTES = 2 * 2**30  # of files that must be read whole
@@ -37,9 +38,6 @@ class Problem:
         return f"{place(self.path, self.line)}: {self.severity}: {self.message}" + (f" ({self.fix})" if self.fix else "")
 
 
-Report = Callable[[Problem], None]
-
-
 def raise_errors(problem: Problem) -> None:
     """The usual report: errors are raised, warnings go to the log."""
     if problem.severity == "error":
@@ -47,27 +45,42 @@ def raise_errors(problem: Problem) -> None:
     log.info("%s", problem)
 
 
+def _ignore(_: int) -> None:
+    """The usual progress: nobody looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who hears of reading: of problems, and of bytes as they are done."""
+
+    report: Callable[[Problem], None] = raise_errors
+    advance: Callable[[int], None] = _ignore
+
+
+QUIET = Watch()
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file being read: its contents, and where to say what is wrong with it.
 
-    `error` returns when the report collects problems; the reader then leaves out the part that is wrong and goes on.
+    `error` returns when the watch collects problems; the reader then leaves out the part that is wrong and goes on.
     """
 
     path: Path
-    report: Report = raise_errors
+    watch: Watch = QUIET
 
     def at(self, path: Path) -> "Source":
-        """Another file under the same report."""
-        return Source(path, self.report)
+        """Another file under the same watch."""
+        return Source(path, self.watch)
 
     def error(self, message: str, *, line: int | None = None, fix: str = "") -> None:
         """Says that a part cannot be read."""
-        self.report(Problem(str(self.path), line, message, fix, "error"))
+        self.watch.report(Problem(str(self.path), line, message, fix, "error"))
 
     def warning(self, message: str, *, line: int | None = None, fix: str = "") -> None:
         """Says that a part was mended or looks odd."""
-        self.report(Problem(str(self.path), line, message, fix, "warning"))
+        self.watch.report(Problem(str(self.path), line, message, fix, "warning"))
 
     def fail(self, message: str, *, line: int | None = None, fix: str = "") -> NoReturn:
         """Says that nothing further can be read."""
@@ -86,7 +99,18 @@ class Source:
         except InvalidValueError as error:
             self.error(str(error), line=line)
         else:
+            if isinstance(value, Document):
+                self._look_over(line, value)
             yield value
+
+    def _look_over(self, line: int | None, document: Document) -> None:
+        for sentence in document.sentences:
+            if len({entity.key for entity in sentence.entities}) < len(sentence.entities):
+                keys = [entity.key for entity in sentence.entities]
+                (first, *_), label = next(key for key in keys if keys.count(key) > 1)
+                words = " ".join(sentence.words[first.start : first.end])
+                message = f"{label} {words[:60]!r} is annotated twice in document {document.id!r}"
+                self.warning(message, line=line, fix="scores and statistics count it once")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Line numbers from 1 and lines without their ends."""
@@ -96,12 +120,15 @@ class Source:
                 number += 1
                 if len(raw) > MAX_LINE_BYTES:
                     self.fail(f"a line longer than {MAX_LINE_BYTES >> 20} MiB", line=number, fix="cut it into documents")
+                self.watch.advance(len(raw))
                 start = 3 if number == 1 and raw.startswith(b"\xef\xbb\xbf") else 0
                 yield number, self._decode(raw[start:], number).rstrip("\r\n")
 
     def text(self) -> str:
         """The whole file, line ends as stored."""
-        return self._decode(self.bytes(), 1)
+        raw = self.bytes()
+        self.watch.advance(len(raw))
+        return self._decode(raw, 1)
 
     def bytes(self) -> bytes:
         """The whole file."""
@@ -113,7 +140,7 @@ class Source:
 
     def json_items(self) -> Iterator[tuple[int, Any]]:
         """Line numbers and values: of a JSON array its items, else one value a line."""
-        opening = next((line.lstrip()[:1] for _, line in self.lines() if line.strip()), "")
+        opening = next((line.lstrip()[:1] for _, line in Source(self.path).lines() if line.strip()), "")
         return self._array_items() if opening == "[" else self._line_items()
 
     def records(self, shape: TypeAdapter[Value]) -> Iterator[tuple[int, Value]]:
@@ -152,11 +179,12 @@ class Source:
                 self.error(f"not JSON: {_why(error)}", line=number, fix="each line must be one whole JSON object")
 
     def _array_items(self) -> Iterator[tuple[int, Any]]:
-        text = self.text()
+        text = self._decode(self.bytes(), 1)
         decoder = json.JSONDecoder()
         counted, line = 0, 1
         position = _skip_blank(text, text.index("[") + 1)
         while not text.startswith("]", position):
+            self.watch.advance(position - counted)
             line, counted = line + text.count("\n", counted, position), position
             try:
                 item, position = decoder.raw_decode(text, position)

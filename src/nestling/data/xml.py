@@ -57,6 +57,7 @@ def events(source: Source) -> Iterator[Event]:
         while not is_last:
             chunk = file.read(_CHUNK_BYTES)
             is_last = not chunk
+            source.watch.advance(len(chunk))
             try:
                 parser.Parse(chunk, is_last)
             except expat.ExpatError as error:

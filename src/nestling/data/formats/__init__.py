@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nestling.data.files import Report, Source, raise_errors
+from nestling.data.files import QUIET, Source, Watch
 from nestling.data.formats import (
     brat,
     column,
@@ -33,9 +33,14 @@ class Format:
     """A file format: how it is read and written, and whether it gives raw text, without words and sentences."""
 
     about: str
-    read: Callable[..., Iterator[Document]] | None
+    read: Callable[..., Iterator[Document]]
     write: Callable[..., None] | None = None
     is_raw: bool = False
+
+    @property
+    def takes_language(self) -> bool:
+        """Whether reading may have to split text."""
+        return "language" in inspect.signature(self.read).parameters
 
 
 FORMATS: dict[str, Format] = {
@@ -61,14 +66,13 @@ _KEYS = {  # the first format all of whose keys the first object has
 }
 
 
-def read(path: Path | str, format: str | None = None, *, report: Report = raise_errors, **options: Any) -> Iterator[Document]:
+def read(path: Path | str, format: str | None = None, *, watch: Watch = QUIET, **options: Any) -> Iterator[Document]:
     """The documents of a file or folder, one by one; without a format it is guessed."""
     path = Path(path)
     name = format or guess(path)
     reader = _entry(name).read
-    if reader is None:
-        raise DataError(f"the format {name!r} is only written", path=path)
-    return _not_empty(path, reader(Source(path, report), **_known(name, reader, options)), report)
+    source = Source(path, watch)
+    return _not_empty(source, reader(source, **_known(name, reader, options)))
 
 
 def write(documents: Iterable[Document], path: Path | str, format: str | None = None, **options: Any) -> None:
@@ -137,10 +141,10 @@ def _known(name: str, function: Callable[..., Any], options: dict[str, Any]) -> 
     return given
 
 
-def _not_empty(path: Path, documents: Iterator[Document], report: Report) -> Iterator[Document]:
+def _not_empty(source: Source, documents: Iterator[Document]) -> Iterator[Document]:
     is_empty = True
     for document in documents:
         is_empty = False
         yield document
-    if is_empty and report is raise_errors:
-        raise DataError("holds no documents", path=path, fix="is it the right file, in the right format?")
+    if is_empty:
+        source.error("holds no documents", fix="is it the right file, in the right format?")

@@ -38,16 +38,18 @@ def read(source: Source, *, layout: Layout = Layout()) -> Iterator[Document]:
     reader = _Reader(source, layout)
     id = source.path.stem if layout.is_one_document else None
     sentences: list[Words] = []
-    for line, rows in _groups(source, layout):
-        if rows and rows[0][1][0] == DOCSTART:
+    for rows in _groups(source):
+        line, cells = rows[0]
+        if cells[0] == DOCSTART:
             if id is not None:
                 yield from source.made(line, Document.of_words, id, sentences, joiner=layout.joiner)
-            id, sentences = _document_id(source, *rows[0]), []
-        elif sentence := reader.sentence(rows):
+            id, sentences = _document_id(source, line, cells), []
+            continue
+        for number, sentence in reader.sentences(rows):
             if id is not None:
                 sentences.append(sentence)
             else:
-                yield from source.made(line, Document.of_words, source.id_at(line), [sentence], joiner=layout.joiner)
+                yield from source.made(number, Document.of_words, source.id_at(number), [sentence], joiner=layout.joiner)
     if id is not None:
         yield from source.made(None, Document.of_words, id, sentences, joiner=layout.joiner)
 
@@ -58,24 +60,21 @@ def _document_id(source: Source, line: int, cells: list[str]) -> str:
     return source.id_at(line) if name in ("", "-X-", "O", "_") else name
 
 
-def _groups(source: Source, layout: Layout) -> Iterator[tuple[int, list[Row]]]:
-    """The rows of a sentence, or a -DOCSTART- row alone, with the line they start at."""
+def _groups(source: Source) -> Iterator[list[Row]]:
+    """The rows between blank lines, or a -DOCSTART- row alone."""
     rows: list[Row] = []
     for number, line in source.lines():
         cells = (line.split("\t") if "\t" in line else _BLANKS.split(line)) if line.strip() else []
         is_start = line.startswith(DOCSTART)
         if rows and (is_start or not cells):
-            yield rows[0][0], rows
+            yield rows
             rows = []
         if is_start:
-            yield number, [(number, cells)]
+            yield [(number, cells)]
         elif cells:
             rows.append((number, cells[:-1] if len(cells) > 2 and not cells[-1] else cells))
-            if layout.sentence_end and cells[0] and not cells[0].strip(layout.sentence_end):
-                yield rows[0][0], rows
-                rows = []
     if rows:
-        yield rows[0][0], rows
+        yield rows
 
 
 class _Reader:
@@ -85,15 +84,23 @@ class _Reader:
         self.source, self.layout = source, layout
         self.width: int | None = None
 
-    def sentence(self, rows: Sequence[Row]) -> Words | None:
-        """The words and entities of a group of rows; None where none can be read."""
-        good = [row for row in rows if self._is_whole(*row)]
-        if not good:
-            return None
-        lines = [line for line, _ in good]
-        columns = self.layout.columns or [n for n in range(len(good[0][1])) if n != self.layout.word]
-        entities = [e for column in columns for e in self._decoded(lines, [cells[column] for _, cells in good])]
-        return [self._word(cells) for _, cells in good], entities
+    def sentences(self, rows: Sequence[Row]) -> Iterator[tuple[int, Words]]:
+        """The words and entities of the rows that can be read, with the line that each sentence starts at."""
+        sentence: list[Row] = []
+        for row in rows:
+            if self._is_whole(*row):
+                sentence.append(row)
+                if self.layout.sentence_end and not self._word(row[1]).strip(self.layout.sentence_end):
+                    yield sentence[0][0], self._read(sentence)
+                    sentence = []
+        if sentence:
+            yield sentence[0][0], self._read(sentence)
+
+    def _read(self, rows: Sequence[Row]) -> Words:
+        lines = [line for line, _ in rows]
+        columns = self.layout.columns or [n for n in range(len(rows[0][1])) if n != self.layout.word]
+        entities = [e for column in columns for e in self._decoded(lines, [cells[column] for _, cells in rows])]
+        return [self._word(cells) for _, cells in rows], entities
 
     def _word(self, cells: list[str]) -> str:
         cell = cells[self.layout.word]

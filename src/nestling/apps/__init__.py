@@ -1,0 +1,1 @@
+"""Ways to use nestling from outside Python."""

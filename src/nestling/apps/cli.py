@@ -1,0 +1,96 @@
+"""The `nestling` command."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nestling import __version__
+from nestling.apps import data
+from nestling.apps.sources import Reading, named
+from nestling.apps.tables import score_tables
+from nestling.apps.terminal import err, out, visible
+from nestling.errors import DataError, NestlingError
+from nestling.evaluation.scores import score as score_documents
+from nestling.evaluation.scores import significance
+from nestling.types import Document
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Named entity recognition for flat, nested and discontinuous entities.",
+)
+app.add_typer(data.app, name="data")
+
+
+def _version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"nestling {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+@app.command()
+def score(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The truth: a file, a folder or a part of a corpus (genia:test).")],
+    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same documents as predicted.")],
+    against: Annotated[str | None, typer.Option(help="Another prediction: is the difference significant?")] = None,
+    format: data.Format = None,
+    root: data.Root = None,
+    language: data.Language = None,
+    columns: data.Columns = None,
+    as_json: data.Json = False,
+) -> None:
+    """Score predictions: strict precision, recall and F1, per label and length, with a 95 % interval."""
+    how = Reading(format, root, language, columns)
+    truth = _one_part(gold, how)
+    scores = score_documents(truth, _one_part(predicted, how))
+    figures = scores.as_json() if as_json else {}
+    lines = []
+    if against is not None:
+        other = score_documents(truth, _one_part(against, how))
+        p_value = significance(scores, other)
+        figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)}
+        lines = [f"{against}: F1 {other.strict.f1:.2f}; the difference of {scores.strict.f1 - other.strict.f1:+.2f} has p = {p_value:.4f}"]
+    if as_json:
+        data.print_json(figures)
+        return
+    for table in score_tables(scores):
+        out.print(table, "")
+    for line in lines:
+        out.print(visible(line), markup=False)
+
+
+def _one_part(name: str, how: Reading) -> list[Document]:
+    parts = named(name, how)
+    if len(parts.parts) > 1:
+        raise DataError(f"{name} has several parts: {', '.join(parts.parts)}", fix=f"name one, as in {name}:test")
+    return next(iter(parts.read().values()))
+
+
+def main() -> None:
+    """Runs the command; what goes wrong is one line on the error stream and exit code 2."""
+    try:
+        app()
+    except NestlingError as error:
+        err.print(f"nestling: {visible(str(error))}", style="red", markup=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("nestling: stopped")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output, such as head, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

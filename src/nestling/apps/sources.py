@@ -1,0 +1,118 @@
+"""What a user names on the command line — a corpus, a part of one, a file or a folder — as parts to read."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nestling.apps.terminal import progress
+from nestling.data import corpora
+from nestling.data.files import Problem, Watch, raise_errors
+from nestling.data.formats import FORMATS, guess, read
+from nestling.data.formats.column import Layout
+from nestling.data.statistics import Unit
+from nestling.errors import DataError, UnknownNameError
+from nestling.types import Document
+
+_PART_NAMES = {"train": "train", "dev": "dev", "devel": "dev", "valid": "dev", "validation": "dev", "test": "test"}
+
+
+@dataclass
+class Named:
+    """The parts that a name stands for; reading them collects what is wrong in `problems`."""
+
+    name: str
+    parts: Mapping[str, Callable[[Watch], Iterable[Document]]]
+    unit: Unit
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def stream(self, part: str, *, report: Callable[[Problem], None] = raise_errors) -> Iterator[Document]:
+        """The documents of a part one by one, with a progress bar."""
+
+        def heard(problem: Problem) -> None:
+            self.problems.append(problem)
+            report(problem)
+
+        with progress(f"reading {self.name} {part}", self.sizes.get(part)) as advance:
+            yield from self.parts[part](Watch(heard, advance))
+
+    def read(self) -> dict[str, list[Document]]:
+        """The documents of all parts."""
+        return {part: list(self.stream(part)) for part in self.parts}
+
+    def only(self, part: str | None) -> "Named":
+        """The same with one part, or all where none is named."""
+        if part is None:
+            return self
+        if part not in self.parts:
+            raise UnknownNameError(f"part of {self.name}", part, self.parts)
+        return Named(self.name, {part: self.parts[part]}, self.unit, self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a user wants a name read."""
+
+    format: str | None = None
+    root: Path | None = None
+    language: str | None = None
+    columns: str | None = None
+    shipped: bool = False
+
+    def options(self, format: str) -> dict[str, Any]:
+        """The options for the reader of a format."""
+        options: dict[str, Any] = {}
+        if self.columns is not None:
+            options["layout"] = Layout(columns=_numbers(self.columns))
+        if self.language is not None and FORMATS[format].takes_language:
+            options["language"] = self.language
+        return options
+
+
+def named(name: str, how: Reading) -> Named:
+    """A corpus (`genia`), a part of one (`genia:test`), a file, a folder, or a folder of train, dev and test."""
+    path = Path(name)
+    corpus, _, part = name.partition(":")
+    if corpus in corpora.CORPORA and not path.exists():
+        return _corpus(corpus, how).only(part or None)
+    if not path.exists():
+        near = UnknownNameError("corpus", name, corpora.CORPORA)
+        raise DataError(f"no such file or folder, and {near}", path=path)
+    found = _parts(path)
+    format = how.format or guess(next(iter(found.values())))
+    if format not in FORMATS:
+        raise UnknownNameError("format", format, FORMATS)
+
+    def reader(place: Path) -> Callable[[Watch], Iterable[Document]]:
+        return lambda watch: read(place, format, watch=watch, **how.options(format))
+
+    sizes = {part: place.stat().st_size for part, place in found.items() if place.is_file()}
+    unit: Unit = "document" if FORMATS[format].is_raw else "sentence"
+    return Named(name, {part: reader(place) for part, place in found.items()}, unit, sizes)
+
+
+def _corpus(name: str, how: Reading) -> Named:
+    corpora.folder_of(name, how.root)
+
+    def reader(part: str) -> Callable[[Watch], Iterable[Document]]:
+        return lambda watch: corpora.load(name, part, root=how.root, shipped=how.shipped, watch=watch)
+
+    parts = corpora.parts_of(name, shipped=how.shipped)
+    return Named(name, {part: reader(part) for part in parts}, corpora.find(name).unit)
+
+
+def _parts(path: Path) -> dict[str, Path]:
+    """The parts of a folder that holds train, dev or test; else the path as a part of its own."""
+    if path.is_dir():
+        entries = {entry.stem: entry for entry in sorted(path.iterdir())}
+        if found := {part: entries[stem] for stem, part in _PART_NAMES.items() if stem in entries}:
+            return found
+    return {path.stem: path}
+
+
+def _numbers(columns: str) -> tuple[int, ...]:
+    numbers = columns.split(",")
+    if not all(number.strip().isdecimal() for number in numbers):
+        raise DataError(f"{columns!r} is not a list of column numbers", fix="write for example --columns 3 or 1,2")
+    return tuple(int(number) for number in numbers)

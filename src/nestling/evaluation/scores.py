@@ -1,0 +1,228 @@
+"""Gold and predictions → precision, recall and F1; the only scorer.
+
+An entity is right when a gold entity of the same document has the same characters in every fragment and the same
+label (strict), or the same characters (boundaries). Sets are compared: what is predicted twice counts once. Comparing
+characters makes scores independent of how either side was cut into words. Scores are percentages.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nestling.errors import DataError
+from nestling.types import Document
+
+Place = tuple[tuple[int, int], ...]  # the fragments, in characters
+Group = TypeVar("Group", str, int)
+Counts = NDArray[np.int64]  # (units, 3): right, gold, predicted
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Counts, and precision, recall and F1 in per cent; what has no denominator is 0."""
+
+    right: int
+    gold: int
+    predicted: int
+
+    @property
+    def precision(self) -> float:
+        """The share of predictions that are right."""
+        return 100 * self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of gold entities that are found."""
+        return 100 * self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return 200 * self.right / (self.gold + self.predicted) if self.gold + self.predicted else 0.0
+
+    def as_json(self) -> dict[str, float]:
+        """All figures under their names."""
+        figures = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        counts = {"right": self.right, "gold": self.gold, "predicted": self.predicted}
+        return {name: round(value, 4) for name, value in figures.items()} | counts
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """Means over labels."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where F1 lies with 95 % confidence, by resampling sentences."""
+
+    low: float
+    high: float
+
+
+class _Found(NamedTuple):
+    """A distinct entity of one side."""
+
+    unit: int  # the gold sentence it starts in
+    label: str
+    words: int
+    is_discontinuous: bool
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Everything that is counted between gold and one prediction."""
+
+    strict: Score
+    boundaries: Score
+    discontinuous: Score
+    by_label: dict[str, Score]
+    by_length: dict[int, Score]
+    units: Counts  # right, gold and predicted of each gold sentence
+
+    @property
+    def macro(self) -> Macro:
+        """The means over all labels that gold or prediction has."""
+        scores = list(self.by_label.values())
+
+        def mean(of: Callable[[Score], float]) -> float:
+            return sum(map(of, scores)) / len(scores) if scores else 0.0
+
+        return Macro(mean(lambda s: s.precision), mean(lambda s: s.recall), mean(lambda s: s.f1))
+
+    def interval(self, *, rounds: int = 2000, seed: int = 0) -> Interval:
+        """The 95 % bootstrap interval of the strict F1."""
+        # Sentences with equal counts are drawn together: the same distribution, whatever their number.
+        kinds, sizes = np.unique(self.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
+        drawn = np.random.default_rng(seed).multinomial(sizes.sum(), sizes / sizes.sum(), size=rounds)  # (rounds, kinds)
+        low, high = np.percentile(_f1(drawn @ kinds), [2.5, 97.5])
+        return Interval(float(low), float(high))
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures under their names."""
+        interval, macro = self.interval(), self.macro
+        return {
+            "strict": self.strict.as_json() | {"f1_low": round(interval.low, 4), "f1_high": round(interval.high, 4)},
+            "macro": {"precision": macro.precision, "recall": macro.recall, "f1": macro.f1},
+            "boundaries": self.boundaries.as_json(),
+            "discontinuous": self.discontinuous.as_json(),
+            "by_label": {label: score.as_json() for label, score in self.by_label.items()},
+            "by_length": {str(length): score.as_json() for length, score in self.by_length.items()},
+            "sentences": len(self.units),
+        }
+
+
+def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
+    """Compares predictions with gold; documents are paired by id where ids are unique, else by order."""
+    units = 0
+    wanted: list[_Found] = []
+    given: list[_Found] = []
+    boundaries = Score(0, 0, 0)
+    for truth, guess in paired(list(gold), list(predicted)):
+        starts = [sentence.tokens[0].start for sentence in truth.sentences]
+        truths, guesses = _keyed(truth), _keyed(guess)
+        wanted += _matched(truths, guesses, starts, units)
+        given += _matched(guesses, truths, starts, units)
+        boundaries = _added(boundaries, {place for place, _ in truths}, {place for place, _ in guesses})
+        units += max(len(starts), 1)
+    return Scores(
+        strict=_score(wanted, given),
+        boundaries=boundaries,
+        discontinuous=_score([f for f in wanted if f.is_discontinuous], [f for f in given if f.is_discontinuous]),
+        by_label=_grouped(wanted, given, lambda found: found.label),
+        by_length=_grouped(wanted, given, lambda found: found.words),
+        units=_unit_counts(units, wanted, given),
+    )
+
+
+def significance(first: Scores, second: Scores, *, rounds: int = 10000, seed: int = 0) -> float:
+    """The p-value of a difference in strict F1 between two predictions for the same gold, by approximate randomisation.
+
+    Each round swaps the two predictions in every sentence with probability 1/2; p is the share of rounds whose
+    difference is at least the observed one (Noreen, 1989), the observed arrangement counted in.
+    """
+    if len(first.units) != len(second.units) or (first.units[:, 1] != second.units[:, 1]).any():
+        raise DataError("the two predictions were scored against different gold")
+    totals, others = first.units.sum(axis=0), second.units.sum(axis=0)  # each (3,)
+    # Sentences with equal differences are swapped together: the same distribution, whatever their number.
+    kinds, sizes = np.unique(second.units - first.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
+    swapped = np.random.default_rng(seed).binomial(sizes, 0.5, size=(rounds, len(sizes)))  # (rounds, kinds)
+    moved = swapped @ kinds  # (rounds, 3)
+    differences = np.abs(_f1(totals + moved) - _f1(others - moved))
+    observed = np.abs(_f1(totals[None]) - _f1(others[None]))[0]
+    return float((1 + (differences >= observed - 1e-9).sum()) / (rounds + 1))
+
+
+def paired(gold: Sequence[Document], predicted: Sequence[Document]) -> Iterator[tuple[Document, Document]]:
+    """Gold documents with their predictions, whose texts must be the same."""
+    if len(gold) != len(predicted):
+        raise DataError(f"{len(predicted)} predicted documents for {len(gold)} gold ones")
+    by_id = {document.id: document for document in predicted}
+    if len(by_id) == len(predicted) and by_id.keys() == {document.id for document in gold}:
+        predicted = [by_id[document.id] for document in gold]
+    for truth, guess in zip(gold, predicted, strict=True):
+        if truth.text != guess.text:
+            raise DataError(f"document {truth.id!r} and its prediction {guess.id!r} have different texts")
+        yield truth, guess
+
+
+def _keyed(document: Document) -> dict[tuple[Place, str], int]:
+    """The distinct entities of a document, as places and labels, with their lengths in words."""
+    found: dict[tuple[Place, str], int] = {}
+    for sentence in document.sentences:
+        tokens = sentence.tokens
+        for entity in sentence.entities:
+            place = tuple((tokens[f.start].start, tokens[f.end - 1].end) for f in entity.fragments)
+            found[place, entity.label] = len(entity)
+    return found
+
+
+def _matched(
+    own: dict[tuple[Place, str], int], other: dict[tuple[Place, str], int], starts: list[int], offset: int
+) -> Iterator[_Found]:
+    for (place, label), words in own.items():
+        unit = offset + max(bisect_right(starts, place[0][0]) - 1, 0)
+        yield _Found(unit, label, words, len(place) > 1, (place, label) in other)
+
+
+def _added(score: Score, gold: set[Place], predicted: set[Place]) -> Score:
+    return Score(score.right + len(gold & predicted), score.gold + len(gold), score.predicted + len(predicted))
+
+
+def _score(wanted: Sequence[_Found], given: Sequence[_Found]) -> Score:
+    return Score(sum(found.is_right for found in given), len(wanted), len(given))
+
+
+def _grouped(
+    wanted: Iterable[_Found], given: Iterable[_Found], key: Callable[[_Found], Group]
+) -> dict[Group, Score]:
+    gold = Counter(map(key, wanted))
+    predicted: Counter[Group] = Counter()
+    right: Counter[Group] = Counter()
+    for found in given:
+        predicted[key(found)] += 1
+        right[key(found)] += found.is_right
+    return {group: Score(right[group], gold[group], predicted[group]) for group in sorted(gold.keys() | predicted.keys())}
+
+
+def _unit_counts(units: int, wanted: Sequence[_Found], given: Sequence[_Found]) -> Counts:
+    right = np.bincount([found.unit for found in given if found.is_right], minlength=units)
+    gold = np.bincount([found.unit for found in wanted], minlength=units)
+    predicted = np.bincount([found.unit for found in given], minlength=units)
+    return np.stack([right, gold, predicted], axis=1).astype(np.int64)
+
+
+def _f1(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """F1 in per cent of rows of right, gold and predicted."""
+    right, gold, predicted = counts.T
+    return 200 * right / np.maximum(gold + predicted, 1)
