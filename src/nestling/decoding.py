@@ -46,11 +46,11 @@ class _Fragments:
 
     def overlaps(self, entity: Entity) -> NDArray[np.bool_]:
         """Which candidates share a word with one."""
-        return self.overlap(entity) > 0
+        return np.greater(self.overlap(entity), 0)
 
     def crosses_or_equals(self, entity: Entity) -> NDArray[np.bool_]:
         """Which candidates' hulls cross that of one, or have the very same fragments."""
-        before = (self.low < entity.start) & (entity.start < self.high) & (self.high < entity.end)
+        before: NDArray[np.bool_] = (self.low < entity.start) & (entity.start < self.high) & (self.high < entity.end)
         behind = (entity.start < self.low) & (self.low < entity.end) & (entity.end < self.high)
         equal = (self.size == len(entity)) & (self.overlap(entity) == self.size)
         return before | behind | equal

@@ -210,8 +210,9 @@ class Sentence:
             raise InvalidValueError("a sentence needs at least one word")
         for entity in self.entities:
             if entity.end > len(self.tokens):
+                place = f"words {entity.start}-{entity.end}"
                 raise InvalidValueError(
-                    f"{entity.label} at words {entity.start}-{entity.end} ends beyond its sentence of {len(self.tokens)} words"
+                    f"{entity.label} at {place} ends beyond its sentence of {len(self.tokens)} words"
                 )
         object.__setattr__(self, "entities", tuple(sorted(self.entities, key=lambda entity: entity.order)))
 
@@ -244,6 +245,8 @@ class Document:
     def __post_init__(self) -> None:
         if not self.id:
             raise InvalidValueError("a document needs an id")
+        if not self.text.isascii() and any("\ud800" <= character <= "\udfff" for character in self.text):
+            raise InvalidValueError(f"document {self.id!r}: the text has half a surrogate pair, which is no character")
         position = 0
         for token in self.tokens:
             if not self.text.startswith(token.text, token.start):
@@ -256,7 +259,9 @@ class Document:
 
     def _require_blank(self, start: int, end: int) -> None:
         if start < end and not self.text[start:end].isspace():
-            raise InvalidValueError(f"document {self.id!r}: {self.text[start:end].strip()[:40]!r} at {start} is in no word")
+            raise InvalidValueError(
+                f"document {self.id!r}: {self.text[start:end].strip()[:40]!r} at {start} is in no word"
+            )
 
     @classmethod
     def of_words(

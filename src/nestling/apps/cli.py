@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,14 +33,19 @@ def _version(is_wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Options of the command itself."""
 
 
 @app.command()
 def score(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The truth: a file, a folder or a part of a corpus (genia:test).")],
+    gold: Annotated[
+        str,
+        typer.Argument(metavar="GOLD", help="The truth: a file, a folder or a part of a corpus (genia:test)."),
+    ],
     predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The same documents as predicted.")],
     against: Annotated[str | None, typer.Option(help="Another prediction: is the difference significant?")] = None,
     format: data.Format = None,
@@ -60,7 +64,8 @@ def score(
         other = score_documents(truth, _one_part(against, how))
         p_value = significance(scores, other)
         figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)}
-        lines = [f"{against}: F1 {other.strict.f1:.2f}; the difference of {scores.strict.f1 - other.strict.f1:+.2f} has p = {p_value:.4f}"]
+        difference = scores.strict.f1 - other.strict.f1
+        lines = [f"{against}: F1 {other.strict.f1:.2f}; the difference of {difference:+.2f} has p = {p_value:.4f}"]
     if as_json:
         data.print_json(figures)
         return

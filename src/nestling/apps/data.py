@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -23,11 +23,16 @@ from nestling.types import Document, Entity, Sentence
 
 app = typer.Typer(no_args_is_help=True, help="Look at corpora, check them, convert them.")
 
-Source = Annotated[str, typer.Argument(metavar="CORPUS_OR_PATH", help="A corpus (genia), a part of one (genia:test), a file or a folder.")]
+Source = Annotated[
+    str,
+    typer.Argument(metavar="CORPUS_OR_PATH", help="A corpus (genia), a part of one (genia:test), a file or a folder."),
+]
 Format = Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}. Default: guessed.")]
 Root = Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")]
 Language = Annotated[str | None, typer.Option(help="Language of raw text: ar, de, en, es, fr, pt, ru, zh or xx.")]
-Columns = Annotated[str | None, typer.Option(help="Columns of a column file that hold tags, from 0: 3, or 1,2. Default: all.")]
+Columns = Annotated[
+    str | None, typer.Option(help="Columns of a column file that hold tags, from 0: 3, or 1,2. Default: all.")
+]
 Part = Annotated[str | None, typer.Option(help="One part only, such as dev.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Only = Literal["nested", "discontinuous", "crossing"]
@@ -45,7 +50,13 @@ class Drop(StrEnum):
 def list_corpora(root: Root = None, as_json: Json = False) -> None:
     """List the corpora that nestling knows; a tick marks those that are there."""
     rows = [
-        {"name": name, "language": c.language, "labels": list(c.labels), "about": c.about, "is_there": _is_there(name, root)}
+        {
+            "name": name,
+            "language": c.language,
+            "labels": list(c.labels),
+            "about": c.about,
+            "is_there": _is_there(name, root),
+        }
         for name, c in corpora.CORPORA.items()
     ]
     if as_json:
@@ -159,7 +170,8 @@ def check(
             out.print(visible(str(problem)), style="red" if problem.severity == "error" else None, markup=False)
         count = sum(len(sentence.entities) for own in documents.values() for d in own for sentence in d.sentences)
         read = sum(map(len, documents.values()))
-        out.print(f"{errors} errors, {len(corpus.problems) - errors} warnings; {read} documents and {count} entities can be read")
+        warnings = len(corpus.problems) - errors
+        out.print(f"{errors} errors, {warnings} warnings; {read} documents and {count} entities can be read")
     if errors:
         raise typer.Exit(2)
 
@@ -188,36 +200,45 @@ def _across(source: str, documents: dict[str, list[Document]]) -> Iterator[Probl
 @app.command()
 def convert(
     source: Source,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write, or folder where there are several parts.")],
-    to: Annotated[str | None, typer.Option(help=f"One of {', '.join(writable())}. Default: by the name of the file.")] = None,
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="File to write, or folder where there are several parts.")
+    ],
+    to: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(writable())}. Default: by the name of the file.")
+    ] = None,
     format: Format = None,
     root: Root = None,
     language: Language = None,
     columns: Columns = None,
     part: Part = None,
-    shipped: Annotated[bool, typer.Option("--shipped", help="A corpus's parts as shipped, not those to train and test on.")] = False,
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="A corpus's parts as shipped, not those to train and test on.")
+    ] = False,
     scheme: Annotated[Scheme | None, typer.Option(help="Tags of a column file: BIO, BIOES or BILOU.")] = None,
     order: Annotated[Order | None, typer.Option(help="First layer of a column file: innermost or outermost.")] = None,
-    drop: Annotated[list[Drop] | None, typer.Option(help="What may be left out where the format cannot hold it.")] = None,
+    drop: Annotated[
+        list[Drop] | None, typer.Option(help="What may be left out where the format cannot hold it.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a corpus in another format; what the format cannot hold is refused, or dropped where you say so."""
     corpus = named(source, Reading(format, root, language, columns, shipped)).only(part)
+    if len(corpus.parts) > 1 and to is None:
+        raise DataError(
+            f"{source} has several parts: {', '.join(corpus.parts)}", fix="name one with --part, or a format with --to"
+        )
     written = []
     for name in corpus.parts:
         path = target if len(corpus.parts) == 1 else target / f"{name}{_SUFFIXES.get(to or '', '')}"
-        if len(corpus.parts) > 1 and to is None:
-            raise DataError(f"{source} has several parts: {', '.join(corpus.parts)}", fix="name one with --part, or a format with --to")
         dropper = _Dropper(drop or [])
         write(dropper(corpus.stream(name)), path, to, scheme=scheme, order=order)
-        written.append({"part": name, "path": str(path), "documents": dropper.documents, "dropped": dict(dropper.dropped)})
+        written.append({"part": name, "path": str(path), "documents": dropper.documents, "dropped": dropper.dropped})
+        if not as_json:
+            dropped = "".join(f"; left out {count} {what}" for what, count in dropper.dropped.items())
+            out.print(f"{path}: {dropper.documents} documents{dropped}", markup=False)
     say_problems(corpus)
     if as_json:
         print_json(written)
-        return
-    for row in written:
-        dropped = "".join(f"; left out {count} {what}" for what, count in row["dropped"].items())
-        out.print(f"{row['path']}: {row['documents']} documents{dropped}", markup=False)
 
 
 _SUFFIXES = {"jsonl": ".jsonl", "column": ".conll", "docbin": ".spacy"}
@@ -234,7 +255,9 @@ class _Dropper:
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         for document in documents:
             self.documents += 1
-            yield document.with_entities(self._kept(s.entities) for s in document.sentences) if self.what else document
+            yield (
+                document.with_entities(self._kept(s.entities) for s in document.sentences) if self.what else document
+            )
 
     def _kept(self, entities: Iterable[Entity]) -> list[Entity]:
         kept: list[Entity] = []
@@ -260,4 +283,8 @@ def print_json(value: object) -> None:
 def say_problems(corpus: Named) -> None:
     """A line on the error stream where something was mended in reading."""
     if corpus.problems:
-        err.print(f"{len(corpus.problems)} oddities in {corpus.name}; `nestling data check` lists them", style="yellow", markup=False)
+        err.print(
+            f"{len(corpus.problems)} oddities in {corpus.name}; `nestling data check` lists them",
+            style="yellow",
+            markup=False,
+        )

@@ -14,7 +14,14 @@ from nestling.data.statistics import Unit
 from nestling.errors import DataError, UnknownNameError
 from nestling.types import Document
 
-_PART_NAMES = {"train": "train", "dev": "dev", "devel": "dev", "valid": "dev", "validation": "dev", "test": "test"}
+_PART_NAMES = {
+    "train": "train",
+    "dev": "dev",
+    "devel": "dev",
+    "valid": "dev",
+    "validation": "dev",
+    "test": "test",
+}
 
 
 @dataclass

@@ -39,10 +39,20 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
         f"distinct {unit}s also in train": lambda part: part.distinct_units_also_in_train,
     }
     yield table("", header, [[name, *(_cell(value(part)) for part in figures)] for name, value in of.items()])
-    labels = {label: sum(part.type_counts.get(label, 0) for part in figures) for part in figures for label in part.type_counts}
+    labels = {
+        label: sum(part.type_counts.get(label, 0) for part in figures) for part in figures for label in part.type_counts
+    }
     ranked = sorted(labels, key=lambda label: (-labels[label], label))
-    yield table("Labels", header, [[label, *(_cell(p.type_counts.get(label, 0)) for p in figures)] for label in ranked])
-    yield table("Words in an entity", header, [[_range(*b), *(_share(part, *b) for part in figures)] for b in _BUCKETS])
+    yield table(
+        "Labels",
+        header,
+        [[label, *(_cell(p.type_counts.get(label, 0)) for p in figures)] for label in ranked],
+    )
+    yield table(
+        "Words in an entity",
+        header,
+        [[_range(*b), *(_share(part, *b) for part in figures)] for b in _BUCKETS],
+    )
 
 
 def score_tables(scores: Scores) -> Iterable[Table]:

@@ -14,7 +14,18 @@ from nestling.types import Document, Sentence
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta", "bright_green", "bright_yellow")
+_COLOURS = (
+    "cyan",
+    "magenta",
+    "green",
+    "yellow",
+    "blue",
+    "red",
+    "bright_cyan",
+    "bright_magenta",
+    "bright_green",
+    "bright_yellow",
+)
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -63,7 +74,7 @@ class Painter:
             for label in opened.get(n, ()):
                 drawn.append("[", style=f"bold {self.colour(label)}")
             drawn.append(visible(document.text[token.start : token.end]))
-            for _, label, mark in reversed(sorted(closed.get(n, ()), key=lambda closing: closing[0])):
+            for _, label, mark in sorted(closed.get(n, ()), key=lambda closing: -closing[0]):
                 drawn.append("]", style=f"bold {self.colour(label)}")
                 drawn.append(visible(label) + mark, style=self.colour(label))
             previous = token.end

@@ -35,7 +35,9 @@ class Problem:
     severity: Literal["error", "warning"]
 
     def __str__(self) -> str:
-        return f"{place(self.path, self.line)}: {self.severity}: {self.message}" + (f" ({self.fix})" if self.fix else "")
+        return f"{place(self.path, self.line)}: {self.severity}: {self.message}" + (
+            f" ({self.fix})" if self.fix else ""
+        )
 
 
 def raise_errors(problem: Problem) -> None:
@@ -91,7 +93,11 @@ class Source:
         return f"{self.path.stem}:{line}"
 
     def made(
-        self, line: int | None, make: Callable[Arguments, Value], *args: Arguments.args, **kwargs: Arguments.kwargs
+        self,
+        line: int | None,
+        make: Callable[Arguments, Value],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
     ) -> Iterator[Value]:
         """What `make` gives; where it raises InvalidValueError, an error at the line and nothing."""
         try:
@@ -119,18 +125,22 @@ class Source:
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if len(raw) > MAX_LINE_BYTES:
-                    self.fail(f"a line longer than {MAX_LINE_BYTES >> 20} MiB", line=number, fix="cut it into documents")
+                    self.fail(
+                        f"a line longer than {MAX_LINE_BYTES >> 20} MiB",
+                        line=number,
+                        fix="cut it into documents",
+                    )
                 self.watch.advance(len(raw))
                 start = 3 if number == 1 and raw.startswith(b"\xef\xbb\xbf") else 0
                 yield number, self._decode(raw[start:], number).rstrip("\r\n")
 
     def text(self) -> str:
         """The whole file, line ends as stored."""
-        raw = self.bytes()
+        raw = self.content()
         self.watch.advance(len(raw))
         return self._decode(raw, 1)
 
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         """The whole file."""
         with self.open() as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -179,7 +189,7 @@ class Source:
                 self.error(f"not JSON: {_why(error)}", line=number, fix="each line must be one whole JSON object")
 
     def _array_items(self) -> Iterator[tuple[int, Any]]:
-        text = self._decode(self.bytes(), 1)
+        text = self._decode(self.content(), 1)
         decoder = json.JSONDecoder()
         counted, line = 0, 1
         position = _skip_blank(text, text.index("[") + 1)
@@ -195,7 +205,11 @@ class Source:
             if text.startswith(",", position):
                 position = _skip_blank(text, position + 1)
             elif not text.startswith("]", position):
-                self.fail("the array does not end with ]", line=line + text.count("\n", counted), fix="is the file whole?")
+                self.fail(
+                    "the array does not end with ]",
+                    line=line + text.count("\n", counted),
+                    fix="is the file whole?",
+                )
 
 
 def _why(error: Exception) -> str:

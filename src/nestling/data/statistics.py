@@ -55,7 +55,10 @@ class Statistics:
 
     def as_json(self) -> dict[str, Any]:
         """All figures under their names."""
-        return asdict(self) | {"nested_percent": round(self.nested_percent, 2), "mean_words": round(self.mean_words, 2)}
+        return asdict(self) | {
+            "nested_percent": round(self.nested_percent, 2),
+            "mean_words": round(self.mean_words, 2),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,10 @@ def smallest_epsilon(lengths: dict[int, int], share: float = 0.99) -> int:
 
 
 def describe(
-    split: str, documents: Sequence[Document], unit: Unit = "sentence", train: Sequence[Document] | None = None
+    split: str,
+    documents: Sequence[Document],
+    unit: Unit = "sentence",
+    train: Sequence[Document] | None = None,
 ) -> Statistics:
     """The figures of a part; with the train part also how many of its distinct units stand there too."""
     stats = Statistics(split, unit)

@@ -81,7 +81,9 @@ def encode(entities: Iterable[Entity], length: int, scheme: Scheme = "BIO") -> l
         if entity.is_discontinuous:
             raise InvalidValueError(f"tags cannot hold the discontinuous {entity.label} at {_words(entity)}")
         if any(tag != OUTSIDE for tag in tags[entity.start : entity.end]):
-            raise InvalidValueError(f"one row of tags cannot hold {entity.label} at {_words(entity)}: it overlaps another")
+            raise InvalidValueError(
+                f"one row of tags cannot hold {entity.label} at {_words(entity)}: it overlaps another"
+            )
         for position in range(entity.start, entity.end):
             tags[position] = f"{inside}-{entity.label}"
         tags[entity.start] = f"{begin}-{entity.label}"

@@ -104,7 +104,9 @@ class Scores:
         """The 95 % bootstrap interval of the strict F1."""
         # Sentences with equal counts are drawn together: the same distribution, whatever their number.
         kinds, sizes = np.unique(self.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
-        drawn = np.random.default_rng(seed).multinomial(sizes.sum(), sizes / sizes.sum(), size=rounds)  # (rounds, kinds)
+        drawn = np.random.default_rng(seed).multinomial(
+            sizes.sum(), sizes / sizes.sum(), size=rounds
+        )  # (rounds, kinds)
         low, high = np.percentile(_f1(drawn @ kinds), [2.5, 97.5])
         return Interval(float(low), float(high))
 
@@ -203,16 +205,16 @@ def _score(wanted: Sequence[_Found], given: Sequence[_Found]) -> Score:
     return Score(sum(found.is_right for found in given), len(wanted), len(given))
 
 
-def _grouped(
-    wanted: Iterable[_Found], given: Iterable[_Found], key: Callable[[_Found], Group]
-) -> dict[Group, Score]:
+def _grouped(wanted: Iterable[_Found], given: Iterable[_Found], key: Callable[[_Found], Group]) -> dict[Group, Score]:
     gold = Counter(map(key, wanted))
     predicted: Counter[Group] = Counter()
     right: Counter[Group] = Counter()
     for found in given:
         predicted[key(found)] += 1
         right[key(found)] += found.is_right
-    return {group: Score(right[group], gold[group], predicted[group]) for group in sorted(gold.keys() | predicted.keys())}
+    return {
+        group: Score(right[group], gold[group], predicted[group]) for group in sorted(gold.keys() | predicted.keys())
+    }
 
 
 def _unit_counts(units: int, wanted: Sequence[_Found], given: Sequence[_Found]) -> Counts:
@@ -225,4 +227,5 @@ def _unit_counts(units: int, wanted: Sequence[_Found], given: Sequence[_Found]) 
 def _f1(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """F1 in per cent of rows of right, gold and predicted."""
     right, gold, predicted = counts.T
-    return 200 * right / np.maximum(gold + predicted, 1)
+    f1: NDArray[np.float64] = 200 * right / np.maximum(gold + predicted, 1)
+    return f1

@@ -83,7 +83,11 @@ def _spans(source: Source, line: int, text: str, offsets: str, shown: str | None
         return []
     covered = " ".join(text[span.start : span.end] for span in spans)
     if shown is not None and shown.split() != covered.split():
-        source.warning(f"says {shown[:60]!r}, but the text there is {covered[:60]!r}", line=line, fix="offsets were believed")
+        source.warning(
+            f"says {shown[:60]!r}, but the text there is {covered[:60]!r}",
+            line=line,
+            fix="offsets were believed",
+        )
     return spans
 
 

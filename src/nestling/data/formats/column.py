@@ -33,7 +33,10 @@ class Layout:
     skip_broken: bool = False  # leave out, with a warning, lines without a word or with other columns than the first
 
 
-def read(source: Source, *, layout: Layout = Layout()) -> Iterator[Document]:
+PLAIN = Layout()
+
+
+def read(source: Source, *, layout: Layout = PLAIN) -> Iterator[Document]:
     """Documents of a column file."""
     reader = _Reader(source, layout)
     id = source.path.stem if layout.is_one_document else None
@@ -49,7 +52,9 @@ def read(source: Source, *, layout: Layout = Layout()) -> Iterator[Document]:
             if id is not None:
                 sentences.append(sentence)
             else:
-                yield from source.made(number, Document.of_words, source.id_at(number), [sentence], joiner=layout.joiner)
+                yield from source.made(
+                    number, Document.of_words, source.id_at(number), [sentence], joiner=layout.joiner
+                )
     if id is not None:
         yield from source.made(None, Document.of_words, id, sentences, joiner=layout.joiner)
 

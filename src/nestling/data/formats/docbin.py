@@ -23,7 +23,7 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
     import spacy
     from spacy.tokens import DocBin
 
-    raw = source.bytes()
+    raw = source.content()
     try:
         if len(zlib.decompressobj().decompress(raw, MAX_FILE_BYTES)) == MAX_FILE_BYTES:
             source.fail(f"unpacks to more than {MAX_FILE_BYTES >> 30} GiB")
@@ -39,7 +39,7 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
 
 def _document(id: str, doc: "Doc", language: str, spans_key: str) -> Document:
     words = [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
-    group = doc.spans[spans_key] if spans_key in doc.spans else None
+    group = doc.spans.get(spans_key)
     spans = list(doc.ents if group is None else group)
     scores = (group.attrs.get("scores") if group is not None else None) or [1.0] * len(spans)
     mentions = [
@@ -75,11 +75,12 @@ def to_doc(document: Document, vocab: "Vocab", spans_key: str = SPANS_KEY) -> "D
         token.is_sent_start = token.i == 0 or token.idx in openings
     for mention in document.mentions:
         if mention.is_discontinuous:
+            entity = f"{mention.label} {mention.text!r} in document {document.id!r}"
             raise CannotHoldError(
-                f"a DocBin cannot hold a discontinuous entity: {mention.label} {mention.text!r} in document {document.id!r}",
+                f"a DocBin cannot hold a discontinuous entity: {entity}",
                 fix="write JSON lines or brat, or name with --drop what may be left out",
             )
-    spans = [doc.char_span(m.start, m.end, label=m.label) for m in document.mentions]
+    spans = [span for m in document.mentions if (span := doc.char_span(m.start, m.end, label=m.label)) is not None]
     doc.spans[spans_key] = spans
     doc.spans[spans_key].attrs["scores"] = [mention.score for mention in document.mentions]
     if all(left.end <= right.start for left, right in pairwise(spans)):

@@ -1,4 +1,4 @@
-"""DyGIE's and SciERC's JSON: `sentences` of tokens and `ner` as [first, last, label] in words of the document, both included."""
+"""DyGIE's and SciERC's JSON: `sentences` of tokens, and `ner` as [first, last, label] in words of the document."""
 
 from collections.abc import Iterator
 

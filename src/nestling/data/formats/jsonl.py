@@ -115,5 +115,8 @@ def dumps(document: Document, *, words: bool = True) -> str:
 
 
 def _dumped(mention: Mention) -> dict[str, Any]:
-    record: dict[str, Any] = {"fragments": [[f.start, f.end] for f in mention.fragments], "label": mention.label}
+    record: dict[str, Any] = {
+        "fragments": [[f.start, f.end] for f in mention.fragments],
+        "label": mention.label,
+    }
     return record if mention.score == 1.0 else {**record, "score": mention.score}

@@ -1,4 +1,4 @@
-"""JSON with character offsets: `text` and `entities` with `start`, `end` (not included) and `label`, under several names."""
+"""JSON with character offsets: `text`, and `entities` with `start`, `end` (not included) and `label`."""
 
 from collections.abc import Iterator
 

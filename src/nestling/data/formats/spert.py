@@ -1,4 +1,4 @@
-"""SpERT's JSON: sentences as `tokens` with `entities` (`type`, `start`, `end` not included) or one BILOU row of `tags`."""
+"""SpERT's JSON: `tokens` with `entities` (`type`, `start`, `end` not included) or with one row of BILOU `tags`."""
 
 from collections.abc import Iterator
 

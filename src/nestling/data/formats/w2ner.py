@@ -1,4 +1,4 @@
-"""W2NER's JSON: `sentence` as tokens and `ner` as lists of word positions (`index`), which may leave gaps, with a `type`."""
+"""W2NER's JSON: `sentence` as tokens, and `ner` as lists of word positions (`index`, with gaps) and a `type`."""
 
 from collections.abc import Iterator
 
