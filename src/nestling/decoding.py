@@ -50,10 +50,11 @@ class _Fragments:
 
     def crosses_or_equals(self, entity: Entity) -> NDArray[np.bool_]:
         """Which candidates' hulls cross that of one, or have the very same fragments."""
-        before: NDArray[np.bool_] = (self.low < entity.start) & (entity.start < self.high) & (self.high < entity.end)
+        before = (self.low < entity.start) & (entity.start < self.high) & (self.high < entity.end)
         behind = (entity.start < self.low) & (self.low < entity.end) & (entity.end < self.high)
         equal = (self.size == len(entity)) & (self.overlap(entity) == self.size)
-        return before | behind | equal
+        conflicts: NDArray[np.bool_] = before | behind | equal
+        return conflicts
 
 
 _CONFLICTS: dict[str, Callable[[_Fragments, Entity], NDArray[np.bool_]]] = {

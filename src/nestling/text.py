@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from nestling.errors import InvalidValueError, UnknownNameError
-from nestling.types import Document, Entity, Mention, Sentence, Span, Token, joined
+from nestling.types import Document, Entity, Mention, Sentence, Span, Token, joined, require_characters
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -41,6 +41,7 @@ def parse(
     words: Sequence[Word] | None = None,
 ) -> Document:
     """The document of a raw text, with its mentions as entities; words that are given are kept."""
+    require_characters(text)
     mentions = list(mentions)
     starts, found = split(text, language)
     words = found if words is None else words

@@ -63,6 +63,14 @@ def joined(fragments: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
+def require_characters(text: str) -> None:
+    """Refuses a text with halves of surrogate pairs, which JSON can smuggle in and UTF-8 cannot hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(f"the text has half a surrogate pair at {error.start}, which is no character") from None
+
+
 class _Fragmented:
     """What Entity and Mention share: one or more fragments, a label and a score."""
 
@@ -245,8 +253,7 @@ class Document:
     def __post_init__(self) -> None:
         if not self.id:
             raise InvalidValueError("a document needs an id")
-        if not self.text.isascii() and any("\ud800" <= character <= "\udfff" for character in self.text):
-            raise InvalidValueError(f"document {self.id!r}: the text has half a surrogate pair, which is no character")
+        require_characters(self.text)
         position = 0
         for token in self.tokens:
             if not self.text.startswith(token.text, token.start):

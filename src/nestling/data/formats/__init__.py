@@ -111,7 +111,10 @@ def _by_suffix(path: Path) -> str | None:
 
 
 def _json_kind(source: Source) -> str:
-    _, first = next(source.json_items(), (0, None))
+    try:
+        _, first = next(source.json_items(), (0, None))
+    except DataError:  # reading will say what is wrong
+        return "jsonl"
     if not isinstance(first, dict):
         return "jsonl"
     for name, keys in _KEYS.items():
