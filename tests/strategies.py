@@ -1,5 +1,7 @@
 """Random values that obey every rule of their types."""
 
+from itertools import pairwise
+
 from hypothesis import strategies as st
 
 from nestling.types import Document, Entity, Sentence, Span, Token
@@ -41,7 +43,7 @@ def entities(draw, length=12, *, discontinuous=True, scored=True):
 def flat_entities(draw, length=12):
     """Entities of which none overlap."""
     borders = sorted(draw(st.sets(st.integers(0, length), max_size=8)))
-    pairs = [pair for pair in zip(borders, borders[1:], strict=False) if draw(st.booleans())]
+    pairs = [pair for pair in pairwise(borders) if draw(st.booleans())]
     return [Entity.at(start, end, draw(st.sampled_from(LABELS))) for start, end in pairs]
 
 

@@ -44,7 +44,11 @@ def test_any_text_becomes_a_document(text):
 
 
 def test_line_breaks_end_sentences_unless_lines_are_wrapped():
-    assert words(parse("A title\nThe first line. The second")) == [["A", "title"], ["The", "first", "line", "."], ["The", "second"]]
+    assert words(parse("A title\nThe first line. The second")) == [
+        ["A", "title"],
+        ["The", "first", "line", "."],
+        ["The", "second"],
+    ]
     wrapped = "It was a long\nline that goes\non and on.\n\nNew paragraph"
     assert [len(sentence) for sentence in parse(wrapped).sentences] == [10 + 1, 2]
 

@@ -98,11 +98,15 @@ class TestEntity:
 
 class TestDocument:
     def test_characters_are_derived(self):
-        document = Document.of_words("d", [(["Left", "and", "right", "arm"], [Entity((Span(0, 1), Span(3, 4)), "arm", 0.5)])])
+        document = Document.of_words(
+            "d", [(["Left", "and", "right", "arm"], [Entity((Span(0, 1), Span(3, 4)), "arm", 0.5)])]
+        )
         assert document.mentions == (Mention((Span(0, 4), Span(15, 18)), "arm", "Left arm", 0.5),)
 
     def test_entities_are_sorted_outer_first(self):
-        sentence = Sentence((Token("a", 0), Token("b", 2)), (Entity.at(1, 2, "X"), Entity.at(0, 1, "X"), Entity.at(0, 2, "X")))
+        sentence = Sentence(
+            (Token("a", 0), Token("b", 2)), (Entity.at(1, 2, "X"), Entity.at(0, 1, "X"), Entity.at(0, 2, "X"))
+        )
         assert [(e.start, e.end) for e in sentence.entities] == [(0, 2), (0, 1), (1, 2)]
 
     @given(documents())

@@ -49,7 +49,10 @@ def test_decode_of_encode(made, scheme):
     assert (sorted(found, key=lambda e: e.order), strays) == (sorted(made, key=lambda e: e.order), [])
 
 
-@given(st.lists(entities(discontinuous=False, scored=False), max_size=8).map(distinct), st.sampled_from(["innermost", "outermost"]))
+@given(
+    st.lists(entities(discontinuous=False, scored=False), max_size=8).map(distinct),
+    st.sampled_from(["innermost", "outermost"]),
+)
 def test_layers_hold_every_continuous_entity(made, order):
     rows = [tags.encode(layer, 12) for layer in tags.layers(made, order)]
     assert {e for row in rows for e in tags.decode(row)[0]} == set(made)

@@ -1,6 +1,6 @@
 """Statistics and scores as tables for people."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.table import Table
 
@@ -13,7 +13,7 @@ _BUCKETS: tuple[tuple[int, int | None], ...] = (
 )  # fmt: skip
 
 
-def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int]) -> Iterable[Table]:
+def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int] | None = None) -> Iterator[Table]:
     """The rows of Locate and Label's Table 5 and more, then labels, then lengths; a column a part."""
     header = ["", *(part.split for part in figures)]
     unit = figures[0].unit
@@ -23,7 +23,7 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
         "sentences with nesting": lambda part: part.sentences_with_nesting,
         "mean length in words": lambda part: f"{part.mean_words:.2f}",
         "entities": lambda part: part.entities,
-        "entities, as published": lambda part: published.get(part.split),
+        "entities, as published": lambda part: (published or {}).get(part.split),
         "nested entities": lambda part: part.nested,
         "nested entities in %": lambda part: f"{part.nested_percent:.2f}",
         "inner entities": lambda part: part.inner,
@@ -38,6 +38,8 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
         f"repeated {unit}s": lambda part: part.repeated_units,
         f"distinct {unit}s also in train": lambda part: part.distinct_units_also_in_train,
     }
+    if not published:
+        del of["entities, as published"]
     yield table("", header, [[name, *(_cell(value(part)) for part in figures)] for name, value in of.items()])
     labels = {
         label: sum(part.type_counts.get(label, 0) for part in figures) for part in figures for label in part.type_counts
@@ -55,7 +57,7 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
     )
 
 
-def score_tables(scores: Scores) -> Iterable[Table]:
+def score_tables(scores: Scores) -> Iterator[Table]:
     """Overall figures, then labels, then lengths."""
     interval, macro = scores.interval(), scores.macro
     header = ["", "precision", "recall", "F1", "gold", "predicted", "right"]
@@ -66,7 +68,9 @@ def score_tables(scores: Scores) -> Iterable[Table]:
     overall.insert(1, ["95 % interval", "", "", f"{interval.low:.2f}–{interval.high:.2f}"])
     yield table("", header, [row + [""] * (len(header) - len(row)) for row in overall])
     yield table("By label", header, [_score_row(label, score) for label, score in scores.by_label.items()])
-    yield table("By words in the entity", header, [_score_row(_range(*b), _merged(scores, *b)) for b in _BUCKETS])
+    lengths = [(_range(*bucket), _merged(scores, *bucket)) for bucket in _BUCKETS]
+    rows = [_score_row(name, score) for name, score in lengths if score.gold or score.predicted]
+    yield table("By words in the entity", header, rows)
 
 
 def _score_row(name: str, score: Score) -> list[str]:

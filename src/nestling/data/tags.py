@@ -5,6 +5,7 @@ nothing, or from another label, starts a new entity: the rule of conlleval, so t
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from nestling.errors import InvalidValueError
@@ -22,11 +23,13 @@ _LETTERS: dict[Scheme, tuple[str, str, str, str]] = {  # begin, inside, end, sin
 }
 
 
+@lru_cache(maxsize=4096)
 def is_tag(tag: str) -> bool:
     """Whether this is O, or a known letter, a hyphen and a label."""
     return tag == OUTSIDE or (tag[:1] in _STARTS | _GOES_ON and tag[1:2] == "-" and bool(tag[2:].strip()))
 
 
+@lru_cache(maxsize=4096)
 def split_tag(tag: str) -> tuple[str, str]:
     """`("B", "PER")` of `B-PER`; `("O", "")` of `O`."""
     if not is_tag(tag):

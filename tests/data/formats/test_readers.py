@@ -36,7 +36,10 @@ class TestJsonl:
         return document
 
     def test_text_with_characters(self, tmp_path):
-        entities = [{"fragments": [[0, 4], [15, 18]], "label": "arm", "score": 0.97}, {"fragments": [[9, 18]], "label": "arm"}]
+        entities = [
+            {"fragments": [[0, 4], [15, 18]], "label": "arm", "score": 0.97},
+            {"fragments": [[9, 18]], "label": "arm"},
+        ]
         document = self.one(tmp_path, {"id": "a", "text": "left and right arm", "entities": entities})
         assert [(m.text, m.score) for m in document.mentions] == [("left arm", 0.97), ("right arm", 1.0)]
 
@@ -80,7 +83,10 @@ class TestJsonl:
             ('{"text": ' * 100_000, "nested too deeply|not JSON"),
             ("17", "valid dictionary|Input should be"),
             ('{"text": "abc", "entities"', "not JSON"),
-            ('{"text": "abc", "entities": [{"fragments": [[0, ' + "9" * 5000 + ']], "label": "X"}]}', "not JSON|Exceeds"),
+            (
+                '{"text": "abc", "entities": [{"fragments": [[0, ' + "9" * 5000 + ']], "label": "X"}]}',
+                "not JSON|Exceeds",
+            ),
         ],
     )
     def test_bad_lines_name_file_and_line(self, tmp_path, line, message):
@@ -144,7 +150,12 @@ class TestColumn:
 class TestBrat:
     def test_discontinuous_unordered_and_other_lines(self, tmp_path):
         put(tmp_path, "d.txt", "left and right arm")
-        lines = ["T1\tarm 15 18;0 4\tarm left", "R1\tis Arg1:T1 Arg2:T2", "#1\tScore T1\t0.5", "T2\tarm 9 18\tright arm"]
+        lines = [
+            "T1\tarm 15 18;0 4\tarm left",
+            "R1\tis Arg1:T1 Arg2:T2",
+            "#1\tScore T1\t0.5",
+            "T2\tarm 9 18\tright arm",
+        ]
         put(tmp_path, "d.ann", "\n".join(lines))
         (document,) = read(tmp_path)
         assert [(m.text, m.score) for m in document.mentions] == [("left arm", 0.5), ("right arm", 1.0)]
@@ -200,7 +211,11 @@ def test_spert_with_entities_and_with_tags(tmp_path):
 
 
 def test_dygie_counts_words_of_the_document_ends_included(tmp_path):
-    record = {"doc_key": "k", "sentences": [["a", "b"], ["c", "d", "e"]], "ner": [[[0, 1, "X"]], [[2, 2, "Y"], [2, 4, "X"]]]}
+    record = {
+        "doc_key": "k",
+        "sentences": [["a", "b"], ["c", "d", "e"]],
+        "ner": [[[0, 1, "X"]], [[2, 2, "Y"], [2, 4, "X"]]],
+    }
     path = put(tmp_path, "x.json", json.dumps(record) + "\n")
     assert guess(path) == "dygie"
     (document,) = read(path)
@@ -209,7 +224,12 @@ def test_dygie_counts_words_of_the_document_ends_included(tmp_path):
 
 
 def test_w2ner_with_gaps(tmp_path):
-    items = [{"sentence": ["left", "and", "right", "arm"], "ner": [{"index": [0, 3], "type": "arm"}, {"index": [2, 3], "type": "arm"}]}]
+    items = [
+        {
+            "sentence": ["left", "and", "right", "arm"],
+            "ner": [{"index": [0, 3], "type": "arm"}, {"index": [2, 3], "type": "arm"}],
+        }
+    ]
     path = put(tmp_path, "x.json", json.dumps(items))
     assert guess(path) == "w2ner"
     (document,) = read(path)
@@ -217,7 +237,11 @@ def test_w2ner_with_gaps(tmp_path):
 
 
 def test_mentions(tmp_path):
-    record = {"sent_id": "s", "tokens": ["Kofi", "Annan"], "entity_mentions": [{"start": 0, "end": 2, "entity_type": "PER"}]}
+    record = {
+        "sent_id": "s",
+        "tokens": ["Kofi", "Annan"],
+        "entity_mentions": [{"start": 0, "end": 2, "entity_type": "PER"}],
+    }
     path = put(tmp_path, "x.jsonlines", json.dumps(record))
     assert guess(path) == "mentions"
     assert mentions(read(path)) == [("Kofi Annan", "PER")]
@@ -225,7 +249,11 @@ def test_mentions(tmp_path):
 
 def test_offsets_under_both_names(tmp_path):
     items = [
-        {"doc_id": "1", "doc_text": "\nEm Lisboa.", "entities": [{"text": "Lisboa", "label": "LOCAL", "start_offset": 4, "end_offset": 10}]},
+        {
+            "doc_id": "1",
+            "doc_text": "\nEm Lisboa.",
+            "entities": [{"text": "Lisboa", "label": "LOCAL", "start_offset": 4, "end_offset": 10}],
+        },
         {"id": 2, "text": "Em Braga.", "entities": [{"type": "LOCAL", "start": 3, "end": 8}]},
     ]
     path = put(tmp_path, "x.json", json.dumps(items))
@@ -237,7 +265,10 @@ def test_json_arrays_name_the_line_of_a_bad_item(tmp_path):
     path = put(tmp_path, "x.json", '[\n{"tokens": ["a"], "tags": ["O"]},\n{"tokens": ["a"], "tags": ["B"]}\n]')
     with pytest.raises(DataError, match="x.json:3: 'B' is not a tag"):
         list(read(path))
-    for text, message in (('[\n{"tokens": ["a"], "tags": ["O"]},\n{"tok', "x.json:3: not JSON"), ("[1 2]", "does not end with ]")):
+    for text, message in (
+        ('[\n{"tokens": ["a"], "tags": ["O"]},\n{"tok', "x.json:3: not JSON"),
+        ("[1 2]", "does not end with ]"),
+    ):
         with pytest.raises(DataError, match=message):
             list(read(put(tmp_path, "x.json", text), "spert", watch=Watch(lambda _: None)))
 

@@ -35,7 +35,11 @@ def test_column(made):
 def meaning(document):
     """What brat holds: the text, and mentions in characters."""
     characters = [
-        (frozenset(n for f in m.fragments for n in range(f.start, f.end) if not document.text[n].isspace()), m.label, m.score)
+        (
+            frozenset(n for f in m.fragments for n in range(f.start, f.end) if not document.text[n].isspace()),
+            m.label,
+            m.score,
+        )
         for m in document.mentions
     ]
     return document.id, document.text, sorted(characters, key=repr)

@@ -1,0 +1,291 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nestling.apps import cli
+from nestling.data.formats import read
+from tests.conftest import ROOT
+
+CORPUS = ROOT / "examples" / "corpus"
+GOLD, PREDICTED = CORPUS / "gold.jsonl", CORPUS / "predicted.jsonl"
+
+
+@pytest.fixture
+def nestling(monkeypatch, capsys):
+    """Runs the command as a user would; gives exit code, output and errors."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["nestling", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        captured = capsys.readouterr()
+        return stopped.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+def test_help_names_every_command(nestling):
+    assert nestling("--help")[0] == 0
+    code, output, _ = nestling("data", "--help")
+    assert code == 0
+    assert all(name in output for name in ("list", "stats", "check", "convert", "show"))
+    for command in (["score"], *(["data", name] for name in ("list", "stats", "check", "convert", "show"))):
+        code, output, _ = nestling(*command, "--help")
+        assert (code, "--json" in output) == (0, True)
+
+
+def test_version(nestling):
+    assert nestling("--version")[1].startswith("nestling 0.")
+
+
+class TestStats:
+    def test_json_has_the_figures_of_every_part(self, nestling):
+        code, output, _ = nestling("data", "stats", GOLD, "--json")
+        (part,) = json.loads(output)
+        assert (code, part["split"], part["entities"], part["discontinuous"]) == (0, "gold", 36, 2)
+
+    def test_a_folder_of_parts_shows_leakage(self, nestling, tmp_path):
+        for part, words in {"train": "a b", "devel": "a c", "test": "b d"}.items():
+            (tmp_path / f"{part}.tsv").write_text("".join(f"{word}\tO\n\n" for word in words.split()))
+        _, output, _ = nestling("data", "stats", tmp_path, "--json")
+        parts = json.loads(output)
+        assert [(p["split"], p["distinct_units_also_in_train"]) for p in parts] == [
+            ("train", None),
+            ("dev", 1),
+            ("test", 1),
+        ]
+
+    def test_text_for_people(self, nestling):
+        _, output, _ = nestling("data", "stats", GOLD)
+        assert "sentences with nesting" in output
+        assert "PLACE" in output
+
+    def test_of_a_known_corpus(self, nestling, corpora_root):
+        _, output, _ = nestling("data", "stats", "conll04", "--root", corpora_root, "--json")
+        assert [p["entities"] for p in json.loads(output)] == [3377, 893, 1079]
+        _, output, _ = nestling("data", "stats", "conll04:dev", "--root", corpora_root, "--json")
+        assert [p["split"] for p in json.loads(output)] == ["dev"]
+
+    def test_cut_shows_the_parts_to_train_and_test_on(self, nestling, corpora_root):
+        _, output, _ = nestling("data", "stats", "anercorp", "--cut", "--root", corpora_root, "--json")
+        assert [p["split"] for p in json.loads(output)] == ["train", "dev", "test"]
+
+
+class TestShow:
+    def test_brackets(self, nestling):
+        code, output, _ = nestling("data", "show", GOLD, "-n", 1)
+        assert code == 0
+        assert output.strip() == (
+            "[The [Port Authority]ORG of [Eastmere]PLACE]ORG has named [Ines Calder]PERSON its first [harbour master]ROLE."
+        )
+
+    def test_only_some(self, nestling):
+        _, output, _ = nestling("data", "show", GOLD, "--only", "discontinuous")
+        assert (
+            output.strip()
+            == "She reported [pain in [the [left]SIDE]BODY₂]SYMPTOM₁ and [right]SIDE [[knee]SYMPTOM₁]BODY₂."
+        )
+        assert len(nestling("data", "show", GOLD, "--only", "nested", "-n", 0)[1].splitlines()) == 8
+        assert nestling("data", "show", GOLD, "--only", "crossing")[1] == ""
+        assert len(nestling("data", "show", GOLD, "--label", "WORK")[1].splitlines()) == 1
+
+    def test_json_is_our_own_format(self, nestling, tmp_path):
+        _, output, _ = nestling("data", "show", GOLD, "-n", 2, "--json")
+        path = tmp_path / "x.jsonl"
+        path.write_text(output, encoding="utf-8")
+        assert [len(d.sentences) for d in read(path)] == [1, 1]
+
+    def test_control_characters_do_not_reach_the_terminal(self, nestling, tmp_path):
+        path = tmp_path / "x.jsonl"
+        path.write_text(json.dumps({"tokens": ["\x1b[31mred", "[bold]x", "\x9b1m"]}))
+        _, output, _ = nestling("data", "show", path)
+        assert output.strip() == "␛[31mred [bold]x \ufffd1m"
+
+
+class TestCheck:
+    def test_a_sound_file(self, nestling):
+        code, output, _ = nestling("data", "check", GOLD)
+        assert (code, output.strip()) == (0, "0 errors, 0 warnings; 6 documents and 36 entities can be read")
+
+    def test_everything_wrong_is_listed_with_place_and_fix(self, nestling, tmp_path):
+        path = tmp_path / "x.jsonl"
+        lines = [
+            '{"id": "a", "text": "one two", "entities": [{"fragments": [[0, 3]], "label": "Per"}]}',
+            '{"id": "a", "text": "one two", "entities": [{"fragments": [[0, 3]], "label": "PER"}, {"fragments": [[0, 3]], "label": "PER"}]}',
+            '{"id": "b", "text": "one", "entities": [{"fragments": [[0, 9]], "label": "PER"}]}',
+            '{"id": "c", "text": "one"',
+        ]
+        path.write_text("\n".join(lines))
+        code, output, _ = nestling("data", "check", path, "--json")
+        found = [(p["line"], p["severity"]) for p in json.loads(output)]
+        assert (code, found) == (2, [(2, "warning"), (3, "error"), (4, "error"), (None, "warning"), (None, "warning")])
+        code, output, _ = nestling("data", "check", path)
+        assert f"{path}:3: error: PER at 0-9 ends beyond the text, which has 3 characters" in output
+        assert "labels that differ only in case: PER (2), Per (1) (write one of them)" in output
+        assert "2 documents of x have the id 'a'" in output
+
+    def test_what_cannot_be_read_at_all(self, nestling, tmp_path):
+        (tmp_path / "x.jsonl").write_bytes(b'{"text": "a"}\n\xff\n')
+        code, output, _ = nestling("data", "check", tmp_path / "x.jsonl")
+        assert code == 2
+        assert "x.jsonl:2: error: not UTF-8" in output
+
+    def test_texts_of_test_in_train(self, nestling, tmp_path):
+        for part in ("train", "test"):
+            (tmp_path / f"{part}.tsv").write_text("Rome\tB-LOC\n")
+        _, output, _ = nestling("data", "check", tmp_path)
+        assert "1 texts of test are also in train" in output
+
+
+class TestConvert:
+    def test_there_and_back(self, nestling, tmp_path):
+        assert nestling("data", "convert", GOLD, tmp_path / "b", "--to", "brat")[0] == 0
+        assert nestling("data", "convert", tmp_path / "b", tmp_path / "x.jsonl")[0] == 0
+        gold = {d.id: d.mentions for d in read(GOLD)}
+        assert {d.id: d.mentions for d in read(tmp_path / "x.jsonl")} == gold
+
+    def test_what_cannot_be_held_is_refused_or_dropped_by_name(self, nestling, tmp_path):
+        code, _, errors = nestling("data", "convert", PREDICTED, tmp_path / "x.conll")
+        assert code == 2
+        assert "cannot hold a score: ORG at words 0-5 of document 'harbour'" in errors
+        assert list(tmp_path.iterdir()) == []
+        code, output, _ = nestling(
+            "data", "convert", PREDICTED, tmp_path / "x.conll", "--drop", "scores", "--drop", "discontinuous", "--json"
+        )
+        assert json.loads(output)[0]["dropped"] == {"scores": 33, "discontinuous": 2}
+        assert sum(1 for d in read(tmp_path / "x.conll") for _ in d.entities) == 31
+
+    def test_all_parts_of_a_corpus_into_a_folder(self, nestling, tmp_path, corpora_root):
+        code, output, _ = nestling("data", "convert", "conll04", tmp_path / "out", "--root", corpora_root)
+        assert code == 2
+        code, output, _ = nestling(
+            "data", "convert", "conll04", tmp_path / "out", "--to", "jsonl", "--root", corpora_root
+        )
+        assert (code, len(output.splitlines())) == (0, 3)
+        _, output, _ = nestling("data", "stats", tmp_path / "out", "--json")
+        assert [p["entities"] for p in json.loads(output)] == [3377, 893, 1079]
+
+    def test_layers_and_schemes(self, nestling, tmp_path):
+        nestling(
+            "data",
+            "convert",
+            GOLD,
+            tmp_path / "x.conll",
+            "--scheme",
+            "BILOU",
+            "--order",
+            "outermost",
+            "--drop",
+            "discontinuous",
+        )
+        assert "Authority\tI-ORG\tL-ORG\tO\tO" in (tmp_path / "x.conll").read_text()
+
+
+class TestScore:
+    def test_figures(self, nestling):
+        code, output, _ = nestling("score", GOLD, PREDICTED, "--json")
+        scores = json.loads(output)
+        assert (code, scores["strict"]["right"], scores["strict"]["gold"], scores["strict"]["predicted"]) == (
+            0,
+            30,
+            36,
+            33,
+        )
+        assert scores["strict"]["f1_low"] < scores["strict"]["f1"] < scores["strict"]["f1_high"]
+        assert "95 % interval" in nestling("score", GOLD, PREDICTED)[1]
+
+    def test_against_another_prediction(self, nestling):
+        _, output, _ = nestling("score", GOLD, PREDICTED, "--against", GOLD)
+        assert "F1 100.00; the difference of -13.04 has p = " in output.replace("\n", " ")
+
+    def test_several_parts_need_a_choice(self, nestling, corpora_root):
+        code, _, errors = nestling("score", "conll04", GOLD, "--root", corpora_root)
+        assert code == 2
+        assert "several parts: train, dev, test (name one, as in conll04:test)" in errors
+
+
+BAD = {
+    "tag.tsv": (b"a\tO\nb\tX-PER\n", ":2: 'X-PER' is not a tag"),
+    "order.jsonl": (
+        b'{"text": "abc", "entities": [{"fragments": [[2, 1]], "label": "X"}]}',
+        ":1: a span needs 0 <= start < end",
+    ),
+    "outside.jsonl": (
+        b'{"text": "abc", "entities": [{"fragments": [[0, 4]], "label": "X"}]}',
+        ":1: X at 0-4 ends beyond the text",
+    ),
+    "latin.tsv": (b"na\xefve\tO\n", ":1: not UTF-8"),
+    "cut.jsonl": (b'{"text": "abc"}\n{"text": "ab', ":2: not JSON"),
+    "empty.jsonl": (b"", ": holds no documents"),
+    "bomb.xml": (b'<!DOCTYPE s [<!ENTITY a "aa">]>\n<set>&a;</set>', ":1: declares XML entities"),
+    "cut.xml": (b"<set>\n<article>", ":2: not XML"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("command", ["stats", "show", "check", "convert", "score"])
+def test_bad_input_is_one_clear_line_and_leaves_nothing(nestling, tmp_path, name, command):
+    content, message = BAD[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    words = {"convert": ["data", "convert", path, tmp_path / "out.jsonl"], "score": ["score", path, path]}
+    code, output, errors = nestling(*words.get(command, ["data", command, path]))
+    said = output if command == "check" else errors
+    assert code == 2
+    assert f"{path}{message.replace(': ', ': error: ', 1) if command == 'check' else message}" in said.replace("\n", "")
+    assert "Traceback" not in output + errors
+    if command != "check":
+        assert (errors.count("nestling: "), output) == (1, "" if command != "show" else output)
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["data", "stats", "missing.jsonl"], "missing.jsonl: no such file or folder"),
+        (["data", "stats", "gnia"], "did you mean 'genia'"),
+        (["data", "stats", str(CORPUS), "--format", "jsonl"], "cannot be read: Is a directory"),
+        (["data", "stats", str(GOLD), "--format", "jsnl"], "did you mean 'jsonl'"),
+        (["data", "stats", str(GOLD), "--part", "dev"], "unknown part of"),
+        (["data", "stats", str(GOLD), "--columns", "x"], "is not a list of column numbers"),
+        (["data", "stats", str(GOLD), "--columns", "1"], "unknown option of the format 'jsonl'"),
+        (["data", "stats", str(GOLD), "--language", "qq"], "unknown language 'qq'"),
+        (["data", "convert", str(GOLD), "/proc/nestling/x.jsonl"], "cannot be written"),
+        (["data", "convert", str(GOLD), "x.unknown"], "the name does not tell a format"),
+        (["data", "stats", "genia", "--root", "/nowhere"], "the corpus genia is not there"),
+    ],
+)
+def test_wrong_words_are_one_clear_line(nestling, words, message):
+    code, output, errors = nestling(*words)
+    assert (code, output) == (2, "")
+    assert message in errors.replace("\n", "")
+
+
+def test_list(nestling, corpora_root):
+    _, output, _ = nestling("data", "list", "--root", corpora_root, "--json")
+    assert all(row["is_there"] for row in json.loads(output))
+    assert "✓ genia " in nestling("data", "list", "--root", corpora_root)[1]
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    command = f"{sys.executable} -m nestling.apps.cli data show {GOLD} | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_the_demo_runs():
+    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
+    assert "strict" in done.stdout
+    assert "[The [Port Authority]ORG of [Eastmere]PLACE]ORG" in done.stdout
+
+
+def test_the_readme_example_runs(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = readme.split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    assert not list(Path(ROOT).glob("*.jsonl"))
