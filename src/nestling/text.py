@@ -119,7 +119,7 @@ def split(text: str, language: str = "en") -> tuple[list[int], list[Word]]:
     """The characters at which sentences start, and the words."""
     starts: list[int] = []
     words: list[Word] = []
-    nlp = _pipeline(language)
+    nlp = pipeline(language)
     with _lock, nlp.memory_zone():  # the vocabulary is shared by threads, and must not grow with what is read
         for block in _blocks(text):
             own = [word for start, end in _short_runs(text, *block) for word in _rules(nlp, text[start:end], start)]
@@ -176,7 +176,8 @@ def _final_marks() -> frozenset[str]:
 
 
 @lru_cache(maxsize=4)
-def _pipeline(language: str) -> "Language":
+def pipeline(language: str) -> "Language":
+    """spaCy's rules for a language, without a model."""
     if language not in LANGUAGES:
         raise UnknownNameError("language", language, LANGUAGES)
     import spacy  # takes a second, and most commands never need it

@@ -70,8 +70,8 @@ class TestStats:
         assert [p["split"] for p in json.loads(output)] == ["dev"]
 
     def test_cut_shows_the_parts_to_train_and_test_on(self, nestling, corpora_root):
-        _, output, _ = nestling("data", "stats", "anercorp", "--cut", "--root", corpora_root, "--json")
-        assert [p["split"] for p in json.loads(output)] == ["train", "dev", "test"]
+        _, output, _ = nestling("data", "stats", "anercorp:dev", "--cut", "--root", corpora_root, "--json")
+        assert [p["split"] for p in json.loads(output)] == ["dev"]
 
 
 class TestShow:

@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from functools import cache
 
 import pytest
 
 from nestling.data import corpora
 from nestling.data.files import Source
+from nestling.data.formats import read
 from nestling.data.statistics import describe
 from nestling.errors import DataError, UnknownNameError
 from nestling.types import Document
@@ -23,6 +25,21 @@ SLIPS = {
     ("nerel", "train", "inner"): 9581,
     ("weibo", "test", "distinct_units_also_in_train"): 38,
 }
+
+
+@cache
+def _read_once(path, format, options):
+    return list(read(path, format, **dict(options)))
+
+
+@pytest.fixture
+def _reading_once(monkeypatch):
+    """GENIA's files are read once by all the tests that look at them in different ways."""
+
+    def cached(path, format, watch, **options):
+        return _read_once(path, format, tuple(options.items()))
+
+    monkeypatch.setattr(corpora, "read", cached)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,6 +96,8 @@ def test_weibo_slip_is_the_digit_that_is_no_part_of_the_text(corpora_root):
     assert len(messages("train", cut=True) & messages("test", cut=True) - {""}) == 38
 
 
+@pytest.mark.usefixtures("_reading_once")
+@pytest.mark.xdist_group("genia")
 def test_genia_matches_table_5_in_every_cell(corpora_root):
     table_5 = {"train": (16692, 3522, 25.35, 50509, 9064, 17.95), "test": (1854, 446, 25.99, 5506, 1199, 21.78)}
     for part, cells in table_5.items():
@@ -87,6 +106,8 @@ def test_genia_matches_table_5_in_every_cell(corpora_root):
         assert (f["entities"], f["nested"], f["nested_percent"]) == cells[3:]
 
 
+@pytest.mark.usefixtures("_reading_once")
+@pytest.mark.xdist_group("genia")
 def test_genia_xml_gives_the_published_sentences(corpora_root):
     for part in ("train", "dev", "test"):
         published = corpora.load("genia", part, root=corpora_root)
@@ -103,6 +124,8 @@ def test_every_corpus_has_the_three_parts_or_says_so():
         assert corpora.parts_of(name) == (("dev", "test") if name in without_train else ("train", "dev", "test"))
 
 
+@pytest.mark.usefixtures("_reading_once")
+@pytest.mark.xdist_group("genia")
 def test_genia_articles_are_split_by_article(corpora_root):
     parts = {part: corpora.load("genia-articles", part, root=corpora_root) for part in ("train", "dev", "test")}
     assert [sum(len(d.sentences) for d in own) for own in parts.values()] == [15049, 1765, 1732]
@@ -115,7 +138,9 @@ def test_genia_articles_are_split_by_article(corpora_root):
 
 
 @pytest.mark.parametrize("name", ["genia", "litbank", "anercorp"])  # genia-xml: the test above
-def test_dev_is_cut_from_train_and_never_from_test(name, corpora_root):
+def test_dev_is_cut_from_train_and_never_from_test(name, corpora_root, request):
+    again = corpora.load(name, "dev", root=corpora_root)
+    request.getfixturevalue("_reading_once")
     parts = {part: corpora.load(name, part, root=corpora_root) for part in corpora.parts_of(name)}
     assert list(parts) == ["train", "dev", "test"]
     shipped = {p: corpora.load(name, p, root=corpora_root, shipped=True) for p in corpora.parts_of(name, shipped=True)}
@@ -131,7 +156,6 @@ def test_dev_is_cut_from_train_and_never_from_test(name, corpora_root):
         assert sum(map(sentences, parts.values()), Counter()) == sentences(everything)
     if name == "litbank":
         assert [len(own) for own in parts.values()] == [80, 10, 10]
-    again = corpora.load(name, "dev", root=corpora_root)
     assert again == parts["dev"]
     assert 0.05 < sum(sentences(again).values()) / sum(sum(map(sentences, parts.values()), Counter()).values()) < 0.15
 

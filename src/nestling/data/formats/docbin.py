@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nestling.data.files import MAX_FILE_BYTES, Source, written
 from nestling.errors import CannotHoldError, DataError
-from nestling.text import build, parse
+from nestling.text import build, parse, pipeline
 from nestling.types import Document, Mention, Span
 
 if TYPE_CHECKING:
@@ -20,14 +20,13 @@ SPANS_KEY = "sc"  # the group that spaCy's spancat reads and writes
 
 def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) -> Iterator[Document]:
     """Documents of a DocBin: the entities of the span group, or `doc.ents` where there is no such group."""
-    import spacy
     from spacy.tokens import DocBin
 
     raw = source.content()
     try:
         if len(zlib.decompressobj().decompress(raw, MAX_FILE_BYTES)) == MAX_FILE_BYTES:
             source.fail(f"unpacks to more than {MAX_FILE_BYTES >> 30} GiB")
-        docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(spacy.blank(language).vocab)
+        docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(pipeline(language).vocab)
         for number, doc in enumerate(docs):
             name = str(doc.user_data.get("id") or f"{source.path.stem}:{number}")
             yield from source.made(None, _document, name, doc, language, spans_key)
@@ -53,13 +52,11 @@ def _document(id: str, doc: "Doc", language: str, spans_key: str) -> Document:
 
 def write(documents: Iterable[Document], path: Path, *, language: str = "en", spans_key: str = SPANS_KEY) -> None:
     """A DocBin: all entities in `doc.spans[spans_key]`, and in `doc.ents` where none overlap."""
-    import spacy
     from spacy.tokens import DocBin
 
-    vocab = spacy.blank(language).vocab
     store = DocBin(attrs=["ORTH", "SPACY", "SENT_START", "ENT_IOB", "ENT_TYPE"], store_user_data=True)
     for document in documents:
-        store.add(to_doc(document, vocab, spans_key))
+        store.add(to_doc(document, pipeline(language).vocab, spans_key))
     with written(path) as temporary:
         temporary.write_bytes(store.to_bytes())
 
