@@ -18,8 +18,8 @@ def main() -> None:
     out.rule("Gold and prediction, nested", align="left")
     for truth, guess in zip(gold, predicted, strict=True):
         for right, found in zip(truth.sentences, guess.sentences, strict=True):
-            out.print("gold     ", painter.draw(truth, right))
-            out.print("predicted", painter.draw(guess, found), "")
+            out.print("gold     ", painter.draw(right))
+            out.print("predicted", painter.draw(found), "")
 
     out.rule("The corpus: nestling data stats examples/corpus/gold.jsonl", align="left")
     out.print(next(iter(statistics_tables([describe("gold", gold)]))), "")

@@ -20,7 +20,7 @@ def main() -> None:
     for document in nestling.read(ROOT / "examples" / "corpus" / "gold.jsonl"):
         for sentence in document.sentences:
             if sentence.entities:
-                console.print(painter.draw(document, sentence))
+                console.print(painter.draw(sentence))
     picture = ROOT / "docs" / "nested.svg"
     title = "nestling data show examples/corpus/gold.jsonl"
     console.save_svg(str(picture), title=title, code_format=NO_REMOTE_FONTS, unique_id="nested")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestling.decoding import keep_best, soft_nms
-from nestling.errors import UnknownNameError
+from nestling.errors import InvalidValueError, UnknownNameError
 from nestling.types import Entity, Span
 from tests.strategies import entities
 
@@ -39,9 +39,16 @@ def test_discontinuous_entities_conflict_by_words_when_flat_and_by_hulls_when_ne
     assert keep_best([arms, shared], "nested") == [arms, shared]
 
 
-def test_unknown_rule():
+def test_unknown_rule_and_values_out_of_range():
     with pytest.raises(UnknownNameError, match="did you mean 'nested'"):
-        keep_best(CANDIDATES, "nestd")
+        keep_best(CANDIDATES[:1], "nestd")
+    with pytest.raises(InvalidValueError, match="decay lies between 0 and 1, not 1.5"):
+        soft_nms(CANDIDATES, decay=1.5)
+
+
+def test_soft_nms_takes_repetitions_for_one():
+    twice = [at(0, 4, "A", 0.9), at(0, 4, "A", 0.89), at(0, 5, "A", 0.65)]
+    assert soft_nms(twice, decay=0.9, overlap=0.6, threshold=0.55) == [twice[0], at(0, 5, "A", 0.65 * 0.9)]
 
 
 @given(st.lists(entities(), max_size=12), st.sampled_from(["flat", "nested"]), st.randoms(use_true_random=False))

@@ -61,6 +61,21 @@ def test_quotes_and_brackets_stay_with_their_sentence():
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "starts"),
+    [
+        ("de", "„Halt.“ Dann ging er.", [0, 8]),
+        ("zh", "价格是3.5元。“好。”他说。", [0, 8, 12]),
+        ("en", "iPhone sales fell. iPad sales rose. Wait... He left.", [0, 19, 36, 44]),
+        ("en", "See Fig. 3 and Smith et al. 2003. No. 5 is new.", [0, 34]),
+        ("en", "He said no. She left. 3 men came.", [0, 12, 22]),
+        ("pt", "A Dra. Ana chegou. O Sr. Lima saiu.", [0, 19]),
+    ],
+)
+def test_where_sentences_start(language, text, starts):
+    assert [s.tokens[0].start for s in parse(text, language=language).sentences] == starts
+
+
 def test_words_are_cut_at_the_borders_of_mentions_and_sentences_kept_whole():
     text = "Call Yahoo! Inc. Now, anti-CD28mAb works."
     mentions = [Mention.of(text, [Span(5, 16)], "ORG"), Mention.of(text, [Span(27, 31)], "protein")]

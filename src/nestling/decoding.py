@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nestling.errors import UnknownNameError
+from nestling.errors import InvalidValueError, UnknownNameError
 from nestling.types import Entity
 
 Rule = Literal["flat", "nested", "any"]
@@ -69,11 +69,11 @@ def keep_best(candidates: Iterable[Entity], rule: Rule = "nested", *, threshold:
     flat: no word in two entities; nested: no crossing hulls and one label a span; any: whatever is not a duplicate.
     Candidates that score below the threshold are left out.
     """
+    if rule not in (*_CONFLICTS, "any"):
+        raise UnknownNameError("rule", rule, [*_CONFLICTS, "any"])
     ranked = [entity for entity in _ranked(candidates) if entity.score >= threshold]
     if rule == "any" or len(ranked) < 2:
         return ranked
-    if rule not in _CONFLICTS:
-        raise UnknownNameError("rule", rule, [*_CONFLICTS, "any"])
     conflicts = _CONFLICTS[rule]
     fragments = _Fragments(ranked)
     is_out = np.zeros(len(ranked), dtype=np.bool_)
@@ -92,7 +92,12 @@ def soft_nms(
 
     In the order of their scores, each candidate multiplies by `decay` (u) the score of every later one whose IoU with
     it is at least `overlap` (k). Those that still score above `threshold` (δ) are kept, with their lowered scores.
+    Candidates with the same fragments and label are first taken for one, with the best score: two proposals that land
+    on one span are not two witnesses against their neighbours.
     """
+    for name, value in {"decay": decay, "overlap": overlap, "threshold": threshold}.items():
+        if not 0 <= value <= 1:
+            raise InvalidValueError(f"{name} lies between 0 and 1, not {value}")
     ranked = _ranked(candidates)
     if not ranked:
         return []

@@ -56,7 +56,7 @@ def place(path: object, line: int | None) -> str:
     return f"{path}:{line}" if line is not None else str(path)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], alike: float = 0.7) -> str | None:
     """The known name that a misspelt one most likely meant."""
-    matches = get_close_matches(name, list(known), n=1, cutoff=0.7)
+    matches = get_close_matches(name, list(known), n=1, cutoff=alike)
     return matches[0] if matches else None

@@ -29,6 +29,10 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
 _LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
 _LINE_START = re.compile(r"\n[^\S\n]*(\w)")
 _WRAPPED_SHARE = 0.2
+_TITLES = frozenset(("dr", "dra", "prof", "sr", "sra", "st", "sta"))  # behind whose point a name follows
+_REFERENCES = frozenset(  # behind whose point a number follows
+    ("al", "ca", "cf", "ch", "eq", "eqs", "fig", "figs", "no", "nos", "nr", "p", "pp", "ref", "refs", "sec", "vol")
+)
 _lock = Lock()
 
 
@@ -45,7 +49,13 @@ def parse(
     mentions = list(mentions)
     starts, found = split(text, language)
     words = found if words is None else words
-    return build(id, text, _cut(words, mentions), _keep_whole(starts, mentions), mentions)
+    return build(
+        id,
+        text,
+        cut(words, {edge for m in mentions for f in m.fragments for edge in (f.start, f.end)}),
+        _keep_whole(starts, mentions),
+        mentions,
+    )
 
 
 def build(
@@ -97,13 +107,13 @@ def _trimmed(text: str, mention: Mention) -> list[Span]:
     return spans
 
 
-def _cut(words: Iterable[Word], mentions: Iterable[Mention]) -> Iterator[Word]:
-    """The words, cut where a mention starts or ends inside one."""
-    borders = sorted({edge for m in mentions for f in m.fragments for edge in (f.start, f.end)})
+def cut(words: Iterable[Word], borders: Iterable[int]) -> Iterator[Word]:
+    """The words, cut where a border lies inside one."""
+    ordered = sorted(borders)
     at = 0
     for start, end in words:
-        at = bisect_right(borders, start, at)
-        inner = borders[at : bisect_left(borders, end, at)]
+        at = bisect_right(ordered, start, at)
+        inner = ordered[at : bisect_left(ordered, end, at)]
         yield from pairwise([start, *inner, end])
 
 
@@ -139,19 +149,40 @@ def _rules(nlp: "Language", text: str, offset: int) -> list[Word]:
 
 def _sentence_starts(text: str, words: Iterable[Word]) -> Iterator[int]:
     """The words of a block that start a sentence: the first, and those behind final punctuation and its closers."""
-    final_marks = _final_marks()
-    is_over, previous = True, -1
+    is_over, previous, word, before = True, -1, "", ""
     for start, end in words:
-        if is_over and not (start == previous and _closes(text[start])):
-            if previous < 0 or not text[start].islower():
+        if is_over and not (start == previous and _closes(text, start, end)):
+            if previous < 0 or not _goes_on(text[start:end], before, is_near=start == previous):
                 yield start
             is_over = False
-        is_over = is_over or text[start:end] in final_marks
-        previous = end
+        if _is_final(text[start:end]):
+            is_over, before = True, word if text[start:end] == "." else ""
+        previous, word = end, text[start:end]
 
 
-def _closes(character: str) -> bool:
-    return not character.isalnum() and unicodedata.category(character) not in ("Ps", "Pi")
+def _is_final(word: str) -> bool:
+    """Whether a word is punctuation that ends a sentence, such as `.` or `?!` or `».`."""
+    return not any(map(str.isalnum, word)) and not _final_marks().isdisjoint(word)
+
+
+def _goes_on(word: str, before: str, *, is_near: bool) -> bool:
+    """Whether a sentence goes on with a word behind final punctuation; `before` stands in front of a point.
+
+    It does where the word is small (but for iPad), where a title or a reference was shortened, and inside a number.
+    """
+    if word[0].islower():
+        return not any(map(str.isupper, word))
+    if word[0].isdigit():
+        return before.lower() in _REFERENCES or (is_near and before[-1:].isdigit())
+    return before.lower() in _TITLES
+
+
+def _closes(text: str, start: int, end: int) -> bool:
+    """Whether punctuation that touches the word before it closes something; an opening quote touches the next too."""
+    if any(map(str.isalnum, text[start:end])):
+        return False
+    is_free = end == len(text) or text[end].isspace()
+    return is_free or unicodedata.category(text[start]) not in ("Ps", "Pi")
 
 
 def _blocks(text: str) -> Iterator[Word]:
@@ -175,7 +206,7 @@ def _final_marks() -> frozenset[str]:
     return frozenset(Sentencizer.default_punct_chars)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=len(LANGUAGES))
 def pipeline(language: str) -> "Language":
     """spaCy's rules for a language, without a model."""
     if language not in LANGUAGES:

@@ -20,7 +20,7 @@ class Span:
     end: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.start < self.end:
+        if not (isinstance(self.start, int) and isinstance(self.end, int) and 0 <= self.start < self.end):
             raise InvalidValueError(f"a span needs 0 <= start < end, not [{self.start}, {self.end})")
 
     def __len__(self) -> int:
@@ -65,10 +65,12 @@ def joined(fragments: Iterable[Span]) -> tuple[Span, ...]:
 
 def require_characters(text: str) -> None:
     """Refuses a text with halves of surrogate pairs, which JSON can smuggle in and UTF-8 cannot hold."""
+    if text.isascii():
+        return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidValueError(f"the text has half a surrogate pair at {error.start}, which is no character") from None
+        raise InvalidValueError(f"half a surrogate pair at {error.start}, which is no character") from None
 
 
 class _Fragmented:
@@ -109,6 +111,7 @@ class _Fragmented:
         if any(left.end >= right.start for left, right in pairwise(self.fragments)):
             shown = ", ".join(f"[{f.start}, {f.end})" for f in self.fragments)
             raise InvalidValueError(f"fragments must be in order and never touch: {shown}")
+        require_characters(self.label)
         if not self.label or self.label != self.label.strip():
             raise InvalidValueError(f"a label needs a name without blanks at its ends, not {self.label!r}")
         if not 0.0 <= self.score <= 1.0:  # also refuses NaN
@@ -127,6 +130,7 @@ class Entity(_Fragmented):
     score: float = 1.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fragments", tuple(self.fragments))
         self._validate()
 
     @classmethod
@@ -197,6 +201,8 @@ class Token:
     start: int
 
     def __post_init__(self) -> None:
+        if self.start < 0:
+            raise InvalidValueError(f"{self.text!r} starts at {self.start}, before its text")
         if not self.text or self.text[0].isspace() or self.text[-1].isspace():
             raise InvalidValueError(f"a token needs a text without blanks at its ends, not {self.text!r}")
 
@@ -253,6 +259,7 @@ class Document:
     def __post_init__(self) -> None:
         if not self.id:
             raise InvalidValueError("a document needs an id")
+        require_characters(self.id)
         require_characters(self.text)
         position = 0
         for token in self.tokens:
@@ -305,6 +312,15 @@ class Document:
             for entity in sentence.entities
         )
 
+    def excerpt(self, start: int, stop: int) -> "Document":
+        """The document of sentences [start, stop), with their part of the text."""
+        kept = self.sentences[start:stop]
+        if not kept:
+            return Document(self.id, "")
+        first, last = kept[0].tokens[0].start, kept[-1].tokens[-1].end
+        moved = (Sentence(tuple(Token(t.text, t.start - first) for t in s.tokens), s.entities) for s in kept)
+        return Document(self.id, self.text[first:last], tuple(moved))
+
     def with_entities(self, entities: Iterable[Iterable[Entity]]) -> "Document":
         """The same text with other entities, given sentence by sentence."""
         pairs = zip(self.sentences, entities, strict=True)
@@ -318,8 +334,8 @@ class Labels:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if len(set(self.names)) != len(self.names):
-            raise InvalidValueError(f"label names must differ: {', '.join(self.names)}")
+        if len(set(self.names)) != len(self.names) or not all(self.names):
+            raise InvalidValueError(f"label names must differ and none may be empty: {self.names}")
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> "Labels":

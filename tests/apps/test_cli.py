@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,18 @@ class TestStats:
         assert "sentences with nesting" in output
         assert "PLACE" in output
 
+    def test_which_files_of_a_folder_are_parts(self, nestling, tmp_path):
+        (tmp_path / "train.tsv").write_text("a\tO\n")
+        (tmp_path / "train.md").write_text("notes")
+        assert json.loads(nestling("data", "stats", tmp_path, "--json")[1])[0]["words"] == 1
+        (tmp_path / "train.conll").write_text("a\tO\n")
+        code, _, errors = nestling("data", "stats", tmp_path)
+        assert (code, "are both train" in errors) == (2, True)
+        (tmp_path / "brat").mkdir()
+        for name in ("a", "test"):
+            (tmp_path / "brat" / f"{name}.txt").write_text("Rome.")
+        assert json.loads(nestling("data", "stats", tmp_path / "brat", "--json")[1])[0]["documents"] == 2
+
     def test_of_a_known_corpus(self, nestling, corpora_root):
         _, output, _ = nestling("data", "stats", "conll04", "--root", corpora_root, "--json")
         assert [p["entities"] for p in json.loads(output)] == [3377, 893, 1079]
@@ -97,6 +110,12 @@ class TestShow:
         path = tmp_path / "x.jsonl"
         path.write_text(output, encoding="utf-8")
         assert [len(d.sentences) for d in read(path)] == [1, 1]
+
+    def test_crossing_entities_are_numbered(self, nestling, tmp_path):
+        path = tmp_path / "x.jsonl"
+        crossing = [{"fragments": [[0, 2]], "label": "A"}, {"fragments": [[1, 3]], "label": "B"}]
+        path.write_text(json.dumps({"tokens": ["a", "b", "c"], "entities": crossing}))
+        assert nestling("data", "show", path, "--only", "crossing")[1].strip() == "₁[a ₂[b]A₁ c]B₂"
 
     def test_control_characters_do_not_reach_the_terminal(self, nestling, tmp_path):
         path = tmp_path / "x.jsonl"
@@ -168,6 +187,23 @@ class TestConvert:
         _, output, _ = nestling("data", "stats", tmp_path / "out", "--json")
         assert [p["entities"] for p in json.loads(output)] == [3377, 893, 1079]
 
+    def test_several_parts_are_written_together_or_not_at_all(self, nestling, tmp_path):
+        for part, lines in {"train": '{"text": "fine"}', "test": '{"text": "fine"'}.items():
+            (tmp_path / "in").mkdir(exist_ok=True)
+            (tmp_path / "in" / f"{part}.jsonl").write_text(lines)
+        code, output, _ = nestling("data", "convert", tmp_path / "in", tmp_path / "a" / "out", "--to", "jsonl")
+        assert (code, output) == (2, "")
+        assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+        code, output, _ = nestling("data", "convert", f"{tmp_path / 'in'}:train", tmp_path / "x.jsonl")
+        assert (code, (tmp_path / "x.jsonl").exists()) == (0, True)
+
+    def test_links_stay_links(self, nestling, tmp_path):
+        (tmp_path / "real.jsonl").write_text("old")
+        (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+        assert nestling("data", "convert", GOLD, tmp_path / "link.jsonl")[0] == 0
+        assert (tmp_path / "link.jsonl").is_symlink()
+        assert len(list(read(tmp_path / "real.jsonl"))) == 6
+
     def test_layers_and_schemes(self, nestling, tmp_path):
         nestling(
             "data",
@@ -225,6 +261,9 @@ BAD = {
 }
 
 
+SHOWN_BEFORE = {("show", "cut.jsonl")}  # the sentence before the bad line
+
+
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("command", ["stats", "show", "check", "convert", "score"])
 def test_bad_input_is_one_clear_line_and_leaves_nothing(nestling, tmp_path, name, command):
@@ -238,7 +277,8 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(nestling, tmp_path, name
     assert f"{path}{message.replace(': ', ': error: ', 1) if command == 'check' else message}" in said.replace("\n", "")
     assert "Traceback" not in output + errors
     if command != "check":
-        assert (errors.count("nestling: "), output) == (1, "" if command != "show" else output)
+        assert errors.count("nestling: ") == 1
+        assert output == "" or (command, name) in SHOWN_BEFORE
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
@@ -250,8 +290,13 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(nestling, tmp_path, name
         (["data", "stats", str(CORPUS), "--format", "jsonl"], "cannot be read: Is a directory"),
         (["data", "stats", str(GOLD), "--format", "jsnl"], "did you mean 'jsonl'"),
         (["data", "stats", str(GOLD), "--part", "dev"], "unknown part of"),
-        (["data", "stats", str(GOLD), "--columns", "x"], "is not a list of column numbers"),
-        (["data", "stats", str(GOLD), "--columns", "1"], "unknown option of the format 'jsonl'"),
+        (["data", "stats", str(GOLD), "-f", "column", "--columns", "x"], "is not a list of column numbers"),
+        (["data", "stats", str(GOLD), "--columns", "1"], "--columns is for column files, and this is jsonl"),
+        (["data", "stats", str(GOLD), "-f", "column", "--columns", "9" * 5000], "is not a list of column numbers"),
+        (["data", "stats", "x" * 5000], "File name too long"),
+        (["data", "stats", "genia", "--language", "en", "--root", str(CORPUS)], "--language is for files"),
+        (["data", "convert", str(GOLD), "/dev/null", "--to", "jsonl"], "is there already, and not a file"),
+        (["data", "convert", str(GOLD), "x.jsonl", "--scheme", "BIO"], "unknown option of the format 'jsonl' 'scheme'"),
         (["data", "stats", str(GOLD), "--language", "qq"], "unknown language 'qq'"),
         (["data", "convert", str(GOLD), "/proc/nestling/x.jsonl"], "cannot be written"),
         (["data", "convert", str(GOLD), "x.unknown"], "the name does not tell a format"),
@@ -271,9 +316,30 @@ def test_list(nestling, corpora_root):
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
-    command = f"{sys.executable} -m nestling.apps.cli data show {GOLD} | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    path = tmp_path / "long.jsonl"
+    path.write_text('{"tokens": ["word", "word", "word"]}\n' * 20_000)
+    command = f"{sys.executable} -m nestling.apps.cli data show {path} -n 0 | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("word word word\n", "")
+
+
+def test_a_full_disk_behind_the_output_is_one_clear_line():
+    command = f"{sys.executable} -m nestling.apps.cli data stats {GOLD} > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (2, "nestling: [Errno 28] No space left on device")
+
+
+def test_an_output_without_unicode(tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "nestling.apps.cli", "data", "stats", str(GOLD)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "\\u03b5, covers 99 % of entities" in done.stdout
+
+
+def test_pipes_are_read_once():
+    command = f"cat {GOLD} | {sys.executable} -m nestling.apps.cli data check /dev/stdin --format jsonl"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert "6 documents and 36 entities" in done.stdout
 
 
 def test_the_demo_runs():

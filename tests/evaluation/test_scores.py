@@ -62,7 +62,9 @@ def test_equal_texts_in_two_documents_are_kept_apart():
 def test_words_may_be_cut_differently():
     gold = Document.of_words("d", [(["a-b", "c"], [Entity.at(0, 1, "X")])])
     other = build("d", "a-b c", [(0, 1), (1, 2), (2, 3), (4, 5)], [0], [Mention.of("a-b c", [Span(0, 3)], "X")])
-    assert score([gold], [other]).strict == Score(1, 1, 1)
+    scores = score([gold], [other])
+    assert scores.strict == Score(1, 1, 1)
+    assert scores.by_length == {1: Score(1, 1, 1)}  # in gold's words
 
 
 def test_what_cannot_be_compared():
@@ -73,6 +75,7 @@ def test_what_cannot_be_compared():
 
 
 def test_nothing_at_all():
+    assert score([], []).as_json()["strict"]["f1"] == 0
     scores = score([document()], [document()])
     assert (scores.strict.precision, scores.strict.recall, scores.strict.f1, scores.macro.f1) == (0, 0, 0, 0)
     assert (scores.interval().low, scores.interval().high) == (0, 0)

@@ -1,6 +1,6 @@
 """The `nestling` command."""
 
-import os
+import io
 import sys
 from typing import Annotated
 
@@ -84,17 +84,17 @@ def _one_part(name: str, how: Reading) -> list[Document]:
 
 def main() -> None:
     """Runs the command; what goes wrong is one line on the error stream and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # where the terminal does not know a character
     try:
         app()
     except NestlingError as error:
         err.print(f"nestling: {visible(str(error))}", style="red", markup=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("nestling: stopped")
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output, such as head, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    except OSError as error:  # an unreadable folder, a full disk behind the standard output
+        sys.stdout = io.StringIO()  # nothing more can be flushed
+        err.print(f"nestling: {visible(str(error))}", style="red", markup=False)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

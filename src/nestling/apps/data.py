@@ -14,11 +14,12 @@ from nestling.apps.sources import Named, Reading, named
 from nestling.apps.tables import statistics_tables
 from nestling.apps.terminal import Painter, err, out, visible
 from nestling.data import corpora
-from nestling.data.files import Problem
+from nestling.data.files import Problem, written_folder
 from nestling.data.formats import FORMATS, jsonl, writable, write
 from nestling.data.statistics import describe, nesting
 from nestling.data.tags import Order, Scheme
 from nestling.errors import DataError, NestlingError
+from nestling.text import LANGUAGES
 from nestling.types import Document, Entity, Sentence
 
 app = typer.Typer(no_args_is_help=True, help="Look at corpora, check them, convert them.")
@@ -29,7 +30,7 @@ Source = Annotated[
 ]
 Format = Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}. Default: guessed.")]
 Root = Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")]
-Language = Annotated[str | None, typer.Option(help="Language of raw text: ar, de, en, es, fr, pt, ru, zh or xx.")]
+Language = Annotated[str | None, typer.Option(help=f"Language of raw text: {', '.join(LANGUAGES)}.")]
 Columns = Annotated[
     str | None, typer.Option(help="Columns of a column file that hold tags, from 0: 3, or 1,2. Default: all.")
 ]
@@ -115,23 +116,25 @@ def show(
     painter = Painter()
     shown = 0
     corpus = named(source, Reading(format, root, language, columns)).only(part)
-    for document, sentence in _sentences(corpus):
+    for document, number in _sentences(corpus):
+        sentence = document.sentences[number]
         if not _is_wanted(sentence, only, label):
             continue
         if as_json:
-            typer.echo(jsonl.dumps(Document.of_words(document.id, [(sentence.words, sentence.entities)])))
+            typer.echo(jsonl.dumps(document.excerpt(number, number + 1)))
         else:
-            out.print(painter.draw(document, sentence))
+            out.print(painter.draw(sentence))
         shown += 1
         if shown == limit:
             break
 
 
-def _sentences(corpus: Named) -> Iterator[tuple[Document, Sentence]]:
+def _sentences(corpus: Named) -> Iterator[tuple[Document, int]]:
+    """The sentences of all parts, as documents and positions in them."""
     for part in corpus.parts:
         for document in corpus.stream(part):
-            for sentence in document.sentences:
-                yield document, sentence
+            for number in range(len(document.sentences)):
+                yield document, number
 
 
 def _is_wanted(sentence: Sentence, only: Only | None, label: str | None) -> bool:
@@ -223,22 +226,37 @@ def convert(
 ) -> None:
     """Write a corpus in another format; what the format cannot hold is refused, or dropped where you say so."""
     corpus = named(source, Reading(format, root, language, columns, shipped)).only(part)
-    if len(corpus.parts) > 1 and to is None:
-        raise DataError(
-            f"{source} has several parts: {', '.join(corpus.parts)}", fix="name one with --part, or a format with --to"
-        )
-    written = []
-    for name in corpus.parts:
-        path = target if len(corpus.parts) == 1 else target / f"{name}{_SUFFIXES.get(to or '', '')}"
-        dropper = _Dropper(drop or [])
-        write(dropper(corpus.stream(name)), path, to, scheme=scheme, order=order)
-        written.append({"part": name, "path": str(path), "documents": dropper.documents, "dropped": dropper.dropped})
-        if not as_json:
-            dropped = "".join(f"; left out {count} {what}" for what, count in dropper.dropped.items())
-            out.print(f"{path}: {dropper.documents} documents{dropped}", markup=False)
+    options = {"scheme": scheme, "order": order, "language": language if to == "docbin" else None}
+    droppers = {name: _Dropper(drop or []) for name in corpus.parts}
+    if len(corpus.parts) == 1:
+        (name,) = corpus.parts
+        paths = {name: target}
+        write(droppers[name](corpus.stream(name)), target, to, **options)
+    else:
+        if to is None:
+            parts = ", ".join(corpus.parts)
+            raise DataError(f"{source} has several parts: {parts}", fix="name one with --part, or a format with --to")
+        paths = {name: target / f"{name}{_SUFFIXES.get(to, '')}" for name in corpus.parts}
+        with written_folder(target) as folder:
+            for name, path in paths.items():
+                write(droppers[name](corpus.stream(name)), folder / path.name, to, **options)
     say_problems(corpus)
+    _say_written(paths, droppers, to, as_json)
+
+
+def _say_written(paths: dict[str, Path], droppers: dict[str, "_Dropper"], to: str | None, as_json: bool) -> None:
+    rows = [
+        {"part": name, "path": str(path), "documents": droppers[name].documents, "dropped": droppers[name].dropped}
+        for name, path in paths.items()
+    ]
     if as_json:
-        print_json(written)
+        print_json(rows)
+        return
+    for name, path in paths.items():
+        dropped = "".join(f"; left out {count} {what}" for what, count in droppers[name].dropped.items())
+        out.print(visible(f"{path}: {droppers[name].documents} documents{dropped}"), markup=False)
+    if to in FORMATS and FORMATS[to].loses:
+        err.print(f"{to} files do not keep {FORMATS[to].loses}", style="yellow")
 
 
 _SUFFIXES = {"jsonl": ".jsonl", "column": ".conll", "docbin": ".spacy"}

@@ -14,6 +14,7 @@ from nestling.data.statistics import Unit
 from nestling.errors import DataError, UnknownNameError
 from nestling.types import Document
 
+_NOT_DATA = (".md", ".log", ".py", ".toml", ".gz", ".zip")
 _PART_NAMES = {
     "train": "train",
     "dev": "dev",
@@ -70,6 +71,10 @@ class Reading:
     def options(self, format: str) -> dict[str, Any]:
         """The options for the reader of a format."""
         options: dict[str, Any] = {}
+        if self.columns is not None and format != "column":
+            raise DataError(
+                f"--columns is for column files, and this is {format}", fix="leave it out, or say --format column"
+            )
         if self.columns is not None:
             options["layout"] = Layout(columns=_numbers(self.columns))
         if self.language is not None and FORMATS[format].takes_language:
@@ -78,28 +83,39 @@ class Reading:
 
 
 def named(name: str, how: Reading) -> Named:
-    """A corpus (`genia`), a part of one (`genia:test`), a file, a folder, or a folder of train, dev and test."""
-    path = Path(name)
-    corpus, _, part = name.partition(":")
-    if corpus in corpora.CORPORA and not path.exists():
-        return _corpus(corpus, how).only(part or None)
-    if not path.exists():
-        near = UnknownNameError("corpus", name, corpora.CORPORA)
-        raise DataError(f"no such file or folder, and {near}", path=path)
+    """A corpus (`genia`), a file, a folder, a folder of train, dev and test, or a part (`genia:test`, `folder:test`).
+
+    The name of a corpus is the corpus; a folder of the same name is `./genia`.
+    """
+    whole, _, part = name.partition(":")
+    if whole in corpora.CORPORA:
+        return _corpus(whole, how).only(part or None)
+    if Path(name).exists():
+        return _files(name, Path(name), how)
+    if part and Path(whole).is_dir():
+        return _files(whole, Path(whole), how).only(part)
+    near = UnknownNameError("corpus", name, corpora.CORPORA)
+    raise DataError(f"no such file or folder, and {near}", path=name)
+
+
+def _files(name: str, path: Path, how: Reading) -> Named:
     found = _parts(path)
     format = how.format or guess(next(iter(found.values())))
     if format not in FORMATS:
         raise UnknownNameError("format", format, FORMATS)
+    options = how.options(format)
 
     def reader(place: Path) -> Callable[[Watch], Iterable[Document]]:
-        return lambda watch: read(place, format, watch=watch, **how.options(format))
+        return lambda watch: read(place, format, watch=watch, **options)
 
     sizes = {part: place.stat().st_size for part, place in found.items() if place.is_file()}
-    unit: Unit = "document" if FORMATS[format].is_raw else "sentence"
-    return Named(name, {part: reader(place) for part, place in found.items()}, unit, sizes)
+    return Named(name, {part: reader(place) for part, place in found.items()}, corpora.unit_of(format), sizes)
 
 
 def _corpus(name: str, how: Reading) -> Named:
+    for option, value in {"--format": how.format, "--language": how.language, "--columns": how.columns}.items():
+        if value is not None:
+            raise DataError(f"{option} is for files; how the corpus {name} is read is known", fix=f"leave {option} out")
     corpora.folder_of(name, how.root)
 
     def reader(part: str) -> Callable[[Watch], Iterable[Document]]:
@@ -111,15 +127,21 @@ def _corpus(name: str, how: Reading) -> Named:
 
 def _parts(path: Path) -> dict[str, Path]:
     """The parts of a folder that holds train, dev or test; else the path as a part of its own."""
-    if path.is_dir():
-        entries = {entry.stem: entry for entry in sorted(path.iterdir())}
-        if found := {part: entries[stem] for stem, part in _PART_NAMES.items() if stem in entries}:
-            return found
-    return {path.stem: path}
+    entries = sorted(path.iterdir()) if path.is_dir() else []
+    found: dict[str, Path] = {}
+    for entry in entries:
+        if entry.suffix in (".txt", ".ann"):  # brat: the files of a folder are documents, whatever their names
+            return {path.stem: path}
+        part = _PART_NAMES.get(entry.stem)
+        if part in found and entry.suffix not in _NOT_DATA:
+            raise DataError(f"{found[part].name} and {entry.name} are both {part}", path=path, fix="name one of them")
+        if part is not None and entry.suffix not in _NOT_DATA:
+            found[part] = entry
+    return {part: found[part] for part in ("train", "dev", "test") if part in found} or {path.stem: path}
 
 
 def _numbers(columns: str) -> tuple[int, ...]:
     numbers = columns.split(",")
-    if not all(number.strip().isdecimal() for number in numbers):
-        raise DataError(f"{columns!r} is not a list of column numbers", fix="write for example --columns 3 or 1,2")
+    if not all(number.strip().isdecimal() and len(number) < 5 for number in numbers):
+        raise DataError(f"{columns[:40]!r} is not a list of column numbers", fix="write for example --columns 3 or 1,2")
     return tuple(int(number) for number in numbers)

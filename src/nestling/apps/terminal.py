@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from rich.table import Table
 from rich.text import Text
 
-from nestling.types import Document, Sentence
+from nestling.types import Sentence
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -46,7 +46,8 @@ def _shown(character: str) -> str:
 class Painter:
     """Draws sentences with nested brackets, a colour a label: `[[IL-2]protein gene]DNA`.
 
-    The fragments of a discontinuous entity carry its number: `[left]side₁ and right [arm]side₁`.
+    The fragments of a discontinuous entity carry its number: `[left]side₁ and right [arm]side₁`. So do both brackets of
+    entities that cross: `₁[a ₂[b]X₁ c]Y₂`.
     """
 
     def __init__(self) -> None:
@@ -56,24 +57,25 @@ class Painter:
         """The colour of a label, given out in the order of first use."""
         return self._colours.setdefault(label, _COLOURS[len(self._colours) % len(_COLOURS)])
 
-    def draw(self, document: Document, sentence: Sentence) -> Text:
+    def draw(self, sentence: Sentence) -> Text:
         """A sentence with brackets around its entities."""
-        opened: dict[int, list[str]] = {}
+        opened: dict[int, list[tuple[str, str]]] = {}
         closed: dict[int, list[tuple[int, str, str]]] = {}
         number = 0
         for entity in sentence.entities:  # outer before inner
-            number += entity.is_discontinuous
-            mark = str(number).translate(_SUBSCRIPTS) if entity.is_discontinuous else ""
+            is_numbered = entity.is_discontinuous or any(map(entity.crosses, sentence.entities))
+            number += is_numbered
+            mark = str(number).translate(_SUBSCRIPTS) if is_numbered else ""
             for fragment in entity.fragments:
-                opened.setdefault(fragment.start, []).append(entity.label)
+                opened.setdefault(fragment.start, []).append((entity.label, "" if entity.is_discontinuous else mark))
                 closed.setdefault(fragment.end - 1, []).append((fragment.start, entity.label, mark))
         drawn = Text()
         previous = sentence.tokens[0].start
         for n, token in enumerate(sentence.tokens):
             drawn.append(" " if token.start > previous else "")
-            for label in opened.get(n, ()):
-                drawn.append("[", style=f"bold {self.colour(label)}")
-            drawn.append(visible(document.text[token.start : token.end]))
+            for label, mark in opened.get(n, ()):
+                drawn.append(f"{mark}[", style=f"bold {self.colour(label)}")
+            drawn.append(visible(token.text))
             for _, label, mark in sorted(closed.get(n, ()), key=lambda closing: -closing[0]):
                 drawn.append("]", style=f"bold {self.colour(label)}")
                 drawn.append(visible(label) + mark, style=self.colour(label))

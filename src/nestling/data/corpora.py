@@ -6,7 +6,7 @@ is cut from train, by document where documents are known, the same each time, an
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from nestling.data.formats import FORMATS, read
 from nestling.data.formats.column import Layout
 from nestling.data.statistics import Unit
 from nestling.errors import DataError, UnknownNameError
-from nestling.types import Document, Sentence, Token
+from nestling.types import Document
 
 ROOT_VARIABLE = "NESTLING_DATA"
 
@@ -44,6 +44,11 @@ class Folder:
 Load = Callable[[Folder], list[Document]]
 
 
+def unit_of(format: str) -> Unit:
+    """What is counted in files of a format: documents where they give raw text, else sentences."""
+    return "document" if FORMATS[format].is_raw else "sentence"
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """A public corpus: where its folder is, how each of its parts is read, and what is known of it."""
@@ -59,8 +64,8 @@ class Corpus:
 
     @property
     def unit(self) -> Unit:
-        """What is counted: documents where the corpus gives raw text, else sentences."""
-        return "document" if FORMATS[self.format].is_raw else "sentence"
+        """What is counted."""
+        return unit_of(self.format)
 
 
 def find(name: str) -> Corpus:
@@ -72,19 +77,22 @@ def find(name: str) -> Corpus:
 
 def parts_of(name: str, *, shipped: bool = False) -> tuple[str, ...]:
     """The names of the parts to train and test on, or of those that were shipped."""
-    corpus = find(name)
-    return tuple(corpus.parts if shipped or not corpus.split else corpus.split)
+    return tuple(_loads(name, shipped))
 
 
 def load(
     name: str, part: str, *, root: Path | str | None = None, shipped: bool = False, watch: Watch = QUIET
 ) -> list[Document]:
     """The documents of one part."""
-    corpus = find(name)
-    if part not in parts_of(name, shipped=shipped):
-        raise UnknownNameError(f"part of {name}", part, parts_of(name, shipped=shipped))
-    loads = corpus.parts if shipped or not corpus.split else corpus.split
+    loads = _loads(name, shipped)
+    if part not in loads:
+        raise UnknownNameError(f"part of {name}", part, loads)
     return loads[part](Folder(folder_of(name, root), watch))
+
+
+def _loads(name: str, shipped: bool) -> Mapping[str, Load]:
+    corpus = find(name)
+    return corpus.parts if shipped or not corpus.split else corpus.split
 
 
 def folder_of(name: str, root: Path | str | None = None) -> Path:
@@ -123,20 +131,11 @@ def first_sentences(documents: Iterable[Document], start: int, stop: int | None 
     for document in documents:
         low, high = start - position, len(document.sentences) if stop is None else stop - position
         position += len(document.sentences)
-        kept = document.sentences[max(low, 0) : max(high, 0)]
-        if kept:
-            chosen.append(document if len(kept) == len(document.sentences) else _excerpt(document, kept))
+        if low <= 0 and high >= len(document.sentences):
+            chosen.append(document)
+        elif max(low, 0) < min(high, len(document.sentences)):
+            chosen.append(document.excerpt(max(low, 0), high))
     return chosen
-
-
-def _excerpt(document: Document, sentences: Sequence[Sentence]) -> Document:
-    """The document of some successive sentences."""
-    start, end = sentences[0].tokens[0].start, sentences[-1].tokens[-1].end
-    moved = (
-        Sentence(tuple(Token(token.text, token.start - start) for token in sentence.tokens), sentence.entities)
-        for sentence in sentences
-    )
-    return Document(document.id, document.text[start:end], tuple(moved))
 
 
 # GENIA

@@ -4,9 +4,10 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any, Literal, NoReturn, ParamSpec, TypeVar
@@ -16,8 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 from nestling.errors import DataError, InvalidValueError, place
 from nestling.types import Document
 
-MAX_LINE_BYTES = 64 * 2**20
+MAX_LINE_BYTES = 256 * 2**20
 MAX_FILE_BYTES = 2 * 2**30  # of files that must be read whole
+
+UNION_TAGS = ("by text", "by words")  # pydantic puts the tags of unions into the places of errors
 
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
@@ -103,7 +106,7 @@ class Source:
         try:
             value = make(*args, **kwargs)
         except InvalidValueError as error:
-            self.error(str(error), line=line)
+            self.error(str(error), line=line, fix="mend or remove it; ends are not included in spans")
         else:
             if isinstance(value, Document):
                 self._look_over(line, value)
@@ -150,8 +153,17 @@ class Source:
 
     def json_items(self) -> Iterator[tuple[int, Any]]:
         """Line numbers and values: of a JSON array its items, else one value a line."""
-        opening = next((line.lstrip()[:1] for _, line in Source(self.path).lines() if line.strip()), "")
-        return self._array_items() if opening == "[" else self._line_items()
+        lines = self.lines()  # once only: the path may be a pipe
+        before: list[str] = []
+        for number, line in lines:
+            before.append(line)
+            if line.lstrip().startswith("["):
+                return self._array_items("\n".join([*before, *(later for _, later in lines)]))
+            if line.strip() == "{":
+                self.fail("an object over several lines", line=number, fix="each line must be one whole JSON object")
+            if line.strip():
+                return self._line_items(chain([(number, line)], lines))
+        return iter(())
 
     def records(self, shape: TypeAdapter[Value]) -> Iterator[tuple[int, Value]]:
         """The JSON items that have the given shape; the others are errors."""
@@ -160,8 +172,9 @@ class Source:
                 yield line, shape.validate_python(item)
             except ValidationError as error:
                 first = error.errors()[0]
-                where = ".".join(str(part) for part in first["loc"])
-                self.error(f"{where}: {first['msg']}" if where else first["msg"], line=line)
+                where = ".".join(str(part) for part in first["loc"] if part not in UNION_TAGS)
+                fix = "mend it, or name another format with --format"
+                self.error(f"{where}: {first['msg']}" if where else first["msg"], line=line, fix=fix)
 
     def open(self) -> IO[bytes]:
         """The file, for reading bytes."""
@@ -179,8 +192,8 @@ class Source:
             shown = f"byte 0x{raw[error.start]:02x}" if error.start < len(raw) else "the end"
             self.fail(f"not UTF-8 ({shown})", line=line, fix="convert it, for example with iconv -f LATIN1 -t UTF-8")
 
-    def _line_items(self) -> Iterator[tuple[int, Any]]:
-        for number, line in self.lines():
+    def _line_items(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
+        for number, line in lines:
             if not line.strip():
                 continue
             try:
@@ -188,13 +201,11 @@ class Source:
             except (ValueError, RecursionError) as error:
                 self.error(f"not JSON: {_why(error)}", line=number, fix="each line must be one whole JSON object")
 
-    def _array_items(self) -> Iterator[tuple[int, Any]]:
-        text = self._decode(self.content(), 1)
+    def _array_items(self, text: str) -> Iterator[tuple[int, Any]]:
         decoder = json.JSONDecoder()
         counted, line = 0, 1
         position = _skip_blank(text, text.index("[") + 1)
         while not text.startswith("]", position):
-            self.watch.advance(position - counted)
             line, counted = line + text.count("\n", counted, position), position
             try:
                 item, position = decoder.raw_decode(text, position)
@@ -210,6 +221,11 @@ class Source:
                     line=line + text.count("\n", counted),
                     fix="is the file whole?",
                 )
+        if (behind := _skip_blank(text, position + 1)) < len(text):
+            at = line + text.count("\n", counted, behind)
+            self.fail(
+                f"something behind the end of the array: {text[behind : behind + 40]!r}", line=at, fix="take it out"
+            )
 
 
 def _why(error: Exception) -> str:
@@ -227,16 +243,14 @@ def _skip_blank(text: str, position: int) -> int:
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
     """A temporary path that becomes `path` when the block ends well, and leaves nothing behind when it does not."""
-    temporary = _temporary_beside(path)
-    try:
+    real = path.resolve()  # a link stays a link
+    if real.exists() and not real.is_file():
+        raise DataError("is there already, and not a file", path=path, fix="name a new file")
+    with _beside(real) as temporary:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        temporary.replace(real)
 
 
 @contextmanager
@@ -244,20 +258,26 @@ def written_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path`, which must be new or empty, when the block ends well."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise DataError("is there already", path=path, fix="name a new folder, or empty this one")
-    temporary = _temporary_beside(path)
-    try:
+    with _beside(path) as temporary:
         temporary.mkdir()
         yield temporary
         temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _temporary_beside(path: Path) -> Path:
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A temporary name in the same folder, which is made if need be; on failure both are gone again."""
+    temporary = path.with_name(f".{path.name[:100]}.{token_hex(6)}")
+    missing: list[Path] = []
     try:
+        missing = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror}", path=path) from error
-    return path.with_name(f".{path.name[:100]}.{token_hex(6)}")
+        yield temporary
+    except BaseException as error:
+        with suppress(OSError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+            for folder in missing:
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise DataError(f"cannot be written: {error.strerror}", path=path) from error
+        raise

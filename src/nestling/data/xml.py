@@ -21,7 +21,7 @@ class Event:
     line: int
 
 
-class _EntityRefusedError(Exception):
+class _RefusedError(Exception):
     """Raised inside expat's callbacks."""
 
 
@@ -36,7 +36,7 @@ def events(source: Source) -> Iterator[Event]:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise _EntityRefusedError(f"elements nested more than {MAX_DEPTH} deep")
+            raise _RefusedError(f"elements nested more than {MAX_DEPTH} deep")
         found.append(Event("start", name, attributes, parser.CurrentLineNumber))
 
     def end(name: str) -> None:
@@ -48,7 +48,7 @@ def events(source: Source) -> Iterator[Event]:
         found.append(Event("text", content, {}, parser.CurrentLineNumber))
 
     def entity(*_: object) -> None:
-        raise _EntityRefusedError("declares XML entities, which are refused")
+        raise _RefusedError("declares XML entities, which are refused")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
     parser.EntityDeclHandler = entity
@@ -62,7 +62,9 @@ def events(source: Source) -> Iterator[Event]:
                 parser.Parse(chunk, is_last)
             except expat.ExpatError as error:
                 source.fail(f"not XML: {expat.ErrorString(error.code)}", line=error.lineno, fix="is the file whole?")
-            except _EntityRefusedError as error:
+            except (ValueError, LookupError) as error:
+                source.fail(f"not XML: {error}", line=1, fix="convert it to UTF-8")
+            except _RefusedError as error:
                 source.fail(str(error), line=parser.CurrentLineNumber)
             yield from found
             found.clear()

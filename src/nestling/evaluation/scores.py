@@ -8,7 +8,7 @@ characters makes scores independent of how either side was cut into words. Score
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -74,7 +74,7 @@ class _Found(NamedTuple):
 
     unit: int  # the gold sentence it starts in
     label: str
-    words: int
+    words: int  # of the hull
     is_discontinuous: bool
     is_right: bool
 
@@ -88,7 +88,7 @@ class Scores:
     discontinuous: Score
     by_label: dict[str, Score]
     by_length: dict[int, Score]
-    units: Counts  # right, gold and predicted of each gold sentence
+    units: Counts = field(compare=False, repr=False)  # right, gold and predicted of each gold sentence
 
     @property
     def macro(self) -> Macro:
@@ -102,6 +102,8 @@ class Scores:
 
     def interval(self, *, rounds: int = 2000, seed: int = 0) -> Interval:
         """The 95 % bootstrap interval of the strict F1."""
+        if not len(self.units):
+            return Interval(0.0, 0.0)
         # Sentences with equal counts are drawn together: the same distribution, whatever their number.
         kinds, sizes = np.unique(self.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
         drawn = np.random.default_rng(seed).multinomial(
@@ -115,7 +117,7 @@ class Scores:
         interval, macro = self.interval(), self.macro
         return {
             "strict": self.strict.as_json() | {"f1_low": round(interval.low, 4), "f1_high": round(interval.high, 4)},
-            "macro": {"precision": macro.precision, "recall": macro.recall, "f1": macro.f1},
+            "macro": {name: round(value, 4) for name, value in asdict(macro).items()},
             "boundaries": self.boundaries.as_json(),
             "discontinuous": self.discontinuous.as_json(),
             "by_label": {label: score.as_json() for label, score in self.by_label.items()},
@@ -133,6 +135,7 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
     for truth, guess in paired(list(gold), list(predicted)):
         starts = [sentence.tokens[0].start for sentence in truth.sentences]
         truths, guesses = _keyed(truth), _keyed(guess)
+        guesses |= {key: words for key, words in truths.items() if key in guesses}  # gold's words count for both
         wanted += _matched(truths, guesses, starts, units)
         given += _matched(guesses, truths, starts, units)
         boundaries = _added(boundaries, {place for place, _ in truths}, {place for place, _ in guesses})
@@ -185,7 +188,7 @@ def _keyed(document: Document) -> dict[tuple[Place, str], int]:
         tokens = sentence.tokens
         for entity in sentence.entities:
             place = tuple((tokens[f.start].start, tokens[f.end - 1].end) for f in entity.fragments)
-            found[place, entity.label] = len(entity)
+            found[place, entity.label] = len(entity.hull)
     return found
 
 

@@ -62,7 +62,7 @@ class TestJsonl:
         assert [s.words for s in self.one(tmp_path, record).sentences] == [("ab", "cd."), ("ef",)]
 
     def test_no_entities_and_other_keys(self, tmp_path):
-        assert self.one(tmp_path, {"text": "Hello.", "source": "web"}).mentions == ()
+        assert self.one(tmp_path, {"text": "Hello.", "source": "web", "context": 1, "sentence_id": 2}).mentions == ()
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -74,6 +74,13 @@ class TestJsonl:
             ('{"text": "abc", "entities": [{"fragments": [[0, 1]]}]}', "entities.0.label: Field required"),
             ('{"text": "abc", "entities": [{"fragments": [[0, 1]], "label": "X", "score": NaN}]}', "between 0 and 1"),
             ('{"text": "abc", "entites": []}', "unknown key 'entites' .did you mean 'entities'"),
+            (
+                '{"text": "abc", "entities": [{"fragments": [[0, 1]], "label": "X", "scroe": 1}]}',
+                "did you mean 'score'",
+            ),
+            ('{"text": "abc", "tokens": ["abc"]}', "tokens: Input should be None"),
+            ('{"id": "\\ud800", "text": "a"}', "surrogate"),
+            ('{"text": "a", "entities": [{"fragments": [[0, 1]], "label": "\\ud800"}]}', "surrogate"),
             ('{"text": "a\\ud800"}', "surrogate"),
             ('{"tokens": ["a"], "entities": [{"fragments": [[0, 2]], "label": "X"}]}', "beyond the last word"),
             ('{"sentences": [["a"], ["b"]], "entities": [{"fragments": [[0, 2]], "label": "X"}]}', "in two sentences"),
@@ -180,6 +187,7 @@ class TestBrat:
             ("T1\tX 0 99\tx", "ends beyond the text"),
             ("T1\tX 3 4\t ", "is blank"),
             ("T1 X 0 3 one", "not a mention"),
+            ("T1\tX 0 3\tone\nT1\tX 4 7\ttwo", "a second T1"),
             ("#1\tScore T1\tlots\nT1\tX 0 3\tone", "'lots' is not a score"),
             ("#1\tScore T1\t7\nT1\tX 0 3\tone", "between 0 and 1"),
         ],
@@ -265,6 +273,9 @@ def test_json_arrays_name_the_line_of_a_bad_item(tmp_path):
     path = put(tmp_path, "x.json", '[\n{"tokens": ["a"], "tags": ["O"]},\n{"tokens": ["a"], "tags": ["B"]}\n]')
     with pytest.raises(DataError, match="x.json:3: 'B' is not a tag"):
         list(read(path))
+    path = put(tmp_path, "x.json", '[{"tokens": ["a"], "tags": ["O"]}]\n[{"tokens": ["lost"], "tags": ["O"]}]')
+    with pytest.raises(DataError, match="x.json:2: something behind the end of the array"):
+        list(read(path))
     for text, message in (
         ('[\n{"tokens": ["a"], "tags": ["O"]},\n{"tok', "x.json:3: not JSON"),
         ("[1 2]", "does not end with ]"),
@@ -349,6 +360,8 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE set [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;
         ("<set><article>", "not XML: no element found"),
         ("<a>" * 1000, "nested more than 200 deep"),
         ("plain", "not XML: syntax error"),
+        ('<?xml version="1.0" encoding="gb2312"?><set/>', "not XML"),
+        ('<?xml version="1.0" encoding="nosuch"?><set/>', "not XML"),
     ],
 )
 def test_hostile_xml(tmp_path, text, message):

@@ -97,6 +97,12 @@ def test_docbin_of_flat_entities_only(tmp_path):
     assert len(document.sentences) == 2
 
 
+@pytest.mark.parametrize(("id", "word"), [("O", "x"), (" a", "x"), ("d", "-DOCSTART-"), ("d", "a\tb")])
+def test_column_refuses_what_it_would_read_otherwise(tmp_path, id, word):
+    with pytest.raises(CannotHoldError, match="column files cannot hold the (id|word)"):
+        write([Document.of_words(id, [(["y", word], [])])], tmp_path / "x.conll")
+
+
 DISCONTINUOUS = Entity((Span(0, 1), Span(2, 3)), "arm")
 
 

@@ -7,6 +7,7 @@ format, write a file with one or both and name it here.
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class Format:
     read: Callable[..., Iterator[Document]]
     write: Callable[..., None] | None = None
     is_raw: bool = False
+    loses: str = ""  # what writing leaves out of every document
 
     @property
     def takes_language(self) -> bool:
@@ -45,8 +47,13 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "jsonl": Format("nestling's JSON lines", jsonl.read, jsonl.write),
-    "column": Format("a word a line with BIO, BIOES or BILOU tags, also layered", column.read, column.write),
-    "brat": Format("brat standoff: .txt and .ann", brat.read, brat.write, is_raw=True),
+    "column": Format(
+        "a word a line with BIO, BIOES or BILOU tags, also layered",
+        column.read,
+        column.write,
+        loses="the spacing of texts",
+    ),
+    "brat": Format("brat standoff: .txt and .ann", brat.read, brat.write, True, loses="words and sentences"),
     "docbin": Format("spaCy's DocBin", docbin.read, docbin.write),
     "spert": Format("SpERT's JSON: tokens and entities or tags", spert.read),
     "dygie": Format("DyGIE's and SciERC's JSON: sentences and ner", dygie.read),
@@ -57,7 +64,14 @@ FORMATS: dict[str, Format] = {
     "knowtator": Format("Knowtator's XML, as in CRAFT", knowtator.read, is_raw=True),
 }
 
-_SUFFIXES = {".ann": "brat", ".spacy": "docbin", ".xml": "genia"}
+_SUFFIXES = {
+    ".ann": "brat",
+    ".jsonl": "jsonl",
+    ".jsonlines": "jsonl",
+    ".ndjson": "jsonl",
+    ".spacy": "docbin",
+    ".xml": "genia",
+}
 _COLUMN_SUFFIXES = {".tsv", ".conll", ".bio", ".iob", ".iob2", ".iobes", ".bioes", ".bilou"}
 _KEYS = {  # the first format all of whose keys the first object has
     "mentions": {"tokens", "entity_mentions"},
@@ -101,22 +115,23 @@ def guess(path: Path) -> str:
         return "knowtator"
     if path.suffix == ".txt" and path.with_suffix(".ann").exists():
         return "brat"
-    if path.suffix in (".json", ".jsonl", ".jsonlines", ".ndjson"):
+    if path.is_file() and path.suffix in (".json", ".jsonl", ".jsonlines", ".ndjson"):  # a pipe is read only once
         return _json_kind(Source(path))
-    return _by_suffix(path) or "column"
+    return "jsonl" if path.suffix == ".json" else _by_suffix(path) or "column"
 
 
 def _by_suffix(path: Path) -> str | None:
-    return "jsonl" if path.suffix in (".jsonl", ".ndjson") else _SUFFIXES.get(path.suffix)
+    return _SUFFIXES.get(path.suffix)
 
 
 def _json_kind(source: Source) -> str:
     try:
-        _, first = next(source.json_items(), (0, None))
+        items = [item for _, item in islice(source.json_items(), 100) if isinstance(item, dict)]
     except DataError:  # reading will say what is wrong
         return "jsonl"
-    if not isinstance(first, dict):
+    if not items:
         return "jsonl"
+    first = next((item for item in items if item.get("entities")), items[0])
     for name, keys in _KEYS.items():
         if keys <= first.keys():
             return name
@@ -140,7 +155,7 @@ def _known(name: str, function: Callable[..., Any], options: dict[str, Any]) -> 
     known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for key in given:
         if key not in known:
-            raise UnknownNameError(f"option of the format {name!r}", key, known)
+            raise UnknownNameError(f"option of the format {name!r}", key, known or ["none"])
     return given
 
 

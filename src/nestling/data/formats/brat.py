@@ -58,7 +58,9 @@ def _mentions(source: Source, text: str) -> Iterator[Mention]:
     for line, content in source.lines():
         if match := _MENTION.fullmatch(content):
             name, label, offsets, shown = match.groups()
-            if spans := _spans(source, line, text, offsets, shown):
+            if name in found:
+                source.error(f"a second {name}", line=line, fix="give every annotation a name of its own")
+            elif spans := _spans(source, line, text, offsets, shown):
                 found[name] = line, spans, label
         elif match := _SCORE.fullmatch(content):
             scores[match[1]] = _score(source, line, match[2])

@@ -15,6 +15,7 @@ from nestling.errors import CannotHoldError, InvalidValueError
 from nestling.types import Document, Entity
 
 DOCSTART = "-DOCSTART-"
+FILLERS = ("", "-X-", "O", "_")  # what stands behind -DOCSTART- where documents have no ids
 _BLANKS = re.compile(" +")
 Row = tuple[int, list[str]]  # line number, cells
 Words = tuple[list[str], list[Entity]]
@@ -41,12 +42,13 @@ def read(source: Source, *, layout: Layout = PLAIN) -> Iterator[Document]:
     reader = _Reader(source, layout)
     id = source.path.stem if layout.is_one_document else None
     sentences: list[Words] = []
+    started = 1
     for rows in _groups(source):
         line, cells = rows[0]
         if cells[0] == DOCSTART:
             if id is not None:
-                yield from source.made(line, Document.of_words, id, sentences, joiner=layout.joiner)
-            id, sentences = _document_id(source, line, cells), []
+                yield from source.made(started, Document.of_words, id, sentences, joiner=layout.joiner)
+            id, sentences, started = _document_id(source, line, cells), [], line
             continue
         for number, sentence in reader.sentences(rows):
             if id is not None:
@@ -56,13 +58,13 @@ def read(source: Source, *, layout: Layout = PLAIN) -> Iterator[Document]:
                     number, Document.of_words, source.id_at(number), [sentence], joiner=layout.joiner
                 )
     if id is not None:
-        yield from source.made(None, Document.of_words, id, sentences, joiner=layout.joiner)
+        yield from source.made(started, Document.of_words, id, sentences, joiner=layout.joiner)
 
 
 def _document_id(source: Source, line: int, cells: list[str]) -> str:
     """The second cell of a -DOCSTART- line, unless it is a filler."""
     name = cells[1].strip() if len(cells) > 1 else ""
-    return source.id_at(line) if name in ("", "-X-", "O", "_") else name
+    return source.id_at(line) if name in FILLERS else name
 
 
 def _groups(source: Source) -> Iterator[list[Row]]:
@@ -155,6 +157,8 @@ def write(
     depth = max((len(layers) for sentences in layered for layers in sentences), default=1) or 1
     with written(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for document, sentences in zip(documents, layered, strict=True):
+            if document.id.strip() in FILLERS or document.id != document.id.strip():
+                raise CannotHoldError(f"column files cannot hold the id {document.id!r}")
             file.write(f"{DOCSTART}\t{_cell(document, document.id)}\n\n")
             for sentence, layers in zip(document.sentences, sentences, strict=True):
                 rows = [tags.encode(layer, len(sentence), scheme) for layer in layers]
@@ -187,6 +191,6 @@ def _refuse(document: Document, entity: Entity, what: str) -> None:
 
 
 def _cell(document: Document, text: str) -> str:
-    if any(character in "\t\n\r" for character in text):
-        raise CannotHoldError(f"column files cannot hold a tab or line break: {text!r} in document {document.id!r}")
+    if any(character in "\t\n\r" for character in text) or text.startswith(DOCSTART):
+        raise CannotHoldError(f"column files cannot hold the word {text!r} of document {document.id!r}")
     return text

@@ -13,6 +13,7 @@ from nestling.types import Document, Mention, Span
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
+    from spacy.tokens import Span as SpacySpan
     from spacy.vocab import Vocab
 
 SPANS_KEY = "sc"  # the group that spaCy's spancat reads and writes
@@ -24,7 +25,7 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
 
     raw = source.content()
     try:
-        if len(zlib.decompressobj().decompress(raw, MAX_FILE_BYTES)) == MAX_FILE_BYTES:
+        if _unpacked_size(raw) > MAX_FILE_BYTES:
             source.fail(f"unpacks to more than {MAX_FILE_BYTES >> 30} GiB")
         docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(pipeline(language).vocab)
         for number, doc in enumerate(docs):
@@ -34,6 +35,15 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
         raise
     except Exception as error:  # whatever spaCy's parsers raise on a damaged file
         source.fail(f"not a DocBin: {error}", fix="is the file whole?")
+
+
+def _unpacked_size(raw: bytes) -> int:
+    """How large a file unpacks, found out a piece at a time; no further than the limit."""
+    unpacker, size, rest = zlib.decompressobj(), 0, raw
+    while rest and not unpacker.eof and size <= MAX_FILE_BYTES:
+        size += len(unpacker.decompress(rest, 2**20))
+        rest = unpacker.unconsumed_tail
+    return size
 
 
 def _document(id: str, doc: "Doc", language: str, spans_key: str) -> Document:
@@ -77,12 +87,19 @@ def to_doc(document: Document, vocab: "Vocab", spans_key: str = SPANS_KEY) -> "D
                 f"a DocBin cannot hold a discontinuous entity: {entity}",
                 fix="write JSON lines or brat, or name with --drop what may be left out",
             )
-    spans = [span for m in document.mentions if (span := doc.char_span(m.start, m.end, label=m.label)) is not None]
+    spans = [_span(doc, mention) for mention in document.mentions]
     doc.spans[spans_key] = spans
     doc.spans[spans_key].attrs["scores"] = [mention.score for mention in document.mentions]
     if all(left.end <= right.start for left, right in pairwise(spans)):
         doc.ents = spans
     return doc
+
+
+def _span(doc: "Doc", mention: Mention) -> "SpacySpan":
+    span = doc.char_span(mention.start, mention.end, label=mention.label)
+    if span is None:
+        raise CannotHoldError(f"spaCy has no words for {mention.label} {mention.text!r} at {mention.start}")
+    return span
 
 
 def _words_and_spaces(document: Document) -> tuple[list[str], list[bool]]:

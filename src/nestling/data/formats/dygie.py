@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, StrictInt, TypeAdapter
 
 from nestling.data.files import Source
 from nestling.errors import InvalidValueError
@@ -12,7 +12,7 @@ from nestling.types import Document, Entity
 class _Document(BaseModel):
     doc_key: str | int | None = None
     sentences: list[list[str]]
-    ner: list[list[tuple[int, int, str]]]
+    ner: list[list[tuple[StrictInt, StrictInt, str]]]
 
 
 _SHAPE = TypeAdapter(_Document)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from nestling.data.files import Source
 from nestling.data.xml import Event, events
-from nestling.text import build
+from nestling.text import build, cut
 from nestling.types import Document, Mention, Span
 
 _FIVE = {"protein": "protein", "DNA": "DNA", "RNA": "RNA", "cell_line": "cell_line", "cell_type": "cell_type"}
@@ -36,7 +36,7 @@ def read(source: Source, *, all_types: bool = False, one_label: bool = True) -> 
     """Articles as documents.
 
     `all_types` keeps GENIA's own classes instead of the five published types; `one_label` keeps one label a span, as
-    the published data does: protein where there is one, else the outer.
+    the published data does: the type protein where there is one, else the outer.
     """
     article, open_terms, inside = _Article(), list[tuple[int, str]](), ""
     for event in events(source):
@@ -81,21 +81,9 @@ def _document(article: _Article, all_types: bool, one_label: bool) -> Document:
         for place, found in labels.items()
         for label in ([_one(found)] if one_label else dict.fromkeys(found))
     ]
-    return build(article.id, article.text, _words(article), article.starts, mentions)
+    words = cut((match.span() for match in re.finditer(r"\S+", article.text)), article.borders)
+    return build(article.id, article.text, words, article.starts, mentions)
 
 
 def _one(labels: list[str]) -> str:
     return "protein" if "protein" in labels else labels[-1]
-
-
-def _words(article: _Article) -> Iterator[tuple[int, int]]:
-    borders = sorted(article.borders)
-    at = 0
-    for match in re.finditer(r"\S+", article.text):
-        start = match.start()
-        while at < len(borders) and borders[at] < match.end():
-            if borders[at] > start:
-                yield start, borders[at]
-                start = borders[at]
-            at += 1
-        yield start, match.end()

@@ -4,6 +4,7 @@ Where a line has a `text`, all its offsets are characters of it; where it has no
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter
 
-from nestling.data.files import Source, written
+from nestling.data.files import UNION_TAGS, Source, written
 from nestling.errors import InvalidValueError, nearest
 from nestling.text import build, parse
 from nestling.types import Document, Entity, Mention, Span, joined
@@ -36,6 +37,7 @@ class _Entity(_Record):
 class _Text(_Record):
     id: str | int | None = None
     text: str
+    tokens: None = Field(default=None, description="words belong in `sentences`, as characters of the text")
     sentences: list[list[Pair]] | None = None
     entities: list[_Entity] = []
 
@@ -48,26 +50,38 @@ class _Words(_Record):
 
 
 def _kind(item: Any) -> str:
-    return "text" if isinstance(item, dict) and "text" in item else "words"
+    return UNION_TAGS[0 if isinstance(item, dict) and "text" in item else 1]
 
 
 _SHAPE: TypeAdapter[_Text | _Words] = TypeAdapter(
-    Annotated[Annotated[_Text, Tag("text")] | Annotated[_Words, Tag("words")], Discriminator(_kind)]
+    Annotated[Annotated[_Text, Tag(UNION_TAGS[0])] | Annotated[_Words, Tag(UNION_TAGS[1])], Discriminator(_kind)]
 )
 _KNOWN = {*_Text.model_fields, *_Words.model_fields}
+_ALIKE = 0.85  # how near a key must be to a known one to be taken for a slip
+_ENTITY_ALIKE = 0.8  # nobody has keys of their own there
 
 
 def read(source: Source, *, language: str = "en") -> Iterator[Document]:
     """Documents, one a line; a text without sentences is split by the rules of its language."""
     for line, record in source.records(_SHAPE):
-        for key in record.model_extra or ():
-            if meant := nearest(key, _KNOWN - record.model_fields_set):
-                source.error(f"unknown key {key!r}", line=line, fix=f"did you mean {meant!r}?")
+        for key, meant in _slips(record):
+            source.error(f"unknown key {key!r}", line=line, fix=f"did you mean {meant!r}?")
         name = source.id_at(line) if record.id is None else str(record.id)
         if isinstance(record, _Text):
             yield from source.made(line, _of_text, name, record, language)
         else:
             yield from source.made(line, _of_words, name, record)
+
+
+def _slips(record: _Text | _Words) -> Iterator[tuple[str, str]]:
+    """Keys that look like misspelt known ones, and what was meant."""
+    for key in record.model_extra or ():
+        if meant := nearest(key, _KNOWN - record.model_fields_set, _ALIKE):
+            yield key, meant
+    for entity in record.entities:
+        for key in entity.model_extra or ():
+            if meant := nearest(key, _Entity.model_fields.keys() - entity.model_fields_set, _ENTITY_ALIKE):
+                yield key, meant
 
 
 def _of_text(name: str, record: _Text, language: str) -> Document:
@@ -89,9 +103,9 @@ def _of_words(name: str, record: _Words) -> Document:
     for given in record.entities:
         fragments = joined(given.spans)
         start, end = fragments[0].start, fragments[-1].end
-        number = next((n for n, border in enumerate(borders[1:]) if end <= border), None)
-        if number is None or start < borders[number]:
-            where = "beyond the last word" if number is None else "in two sentences"
+        number = bisect_left(borders, end) - 1
+        if number == len(sentences) or start < borders[number]:
+            where = "beyond the last word" if number == len(sentences) else "in two sentences"
             raise InvalidValueError(f"{given.label} at words {start}-{end} is {where}")
         own = tuple(Span(f.start - borders[number], f.end - borders[number]) for f in fragments)
         entities[number].append(Entity(own, given.label, given.score))

@@ -61,7 +61,7 @@ def _mentions(source: Source, text: str, labels: str) -> Iterator[Mention]:
         elif event.name == "mentionClass":
             classes[class_mention] = event.attributes.get("id", "")
     for line, name, spans in found:
-        label = source.path.parent.name if labels == "folder" else classes.get(name, "")
+        label = source.path.resolve().parent.name if labels == "folder" else classes.get(name, "")
         if spans:
             yield from source.made(line, Mention.of, text, spans, label)
         else:

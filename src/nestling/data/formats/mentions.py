@@ -8,13 +8,13 @@ from nestling.data.files import Source
 from nestling.types import Document, Entity
 
 
-class _Mention(BaseModel):
+class _Mention(BaseModel, strict=True):
     start: int
     end: int
     entity_type: str
 
 
-class _Sentence(BaseModel):
+class _Sentence(BaseModel, strict=True):
     sent_id: str | None = None
     tokens: list[str]
     entity_mentions: list[_Mention] = []

@@ -9,14 +9,14 @@ from nestling.text import parse
 from nestling.types import Document, Mention, Span
 
 
-class _Entity(BaseModel):
+class _Entity(BaseModel, strict=True):
     start: int = Field(validation_alias=AliasChoices("start", "start_offset"))
     end: int = Field(validation_alias=AliasChoices("end", "end_offset"))
     label: str = Field(validation_alias=AliasChoices("label", "type"))
     text: str | None = None
 
 
-class _Document(BaseModel):
+class _Document(BaseModel, strict=True):
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "doc_id"))
     text: str = Field(validation_alias=AliasChoices("text", "doc_text"))
     entities: list[_Entity]

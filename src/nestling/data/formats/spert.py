@@ -10,17 +10,16 @@ from nestling.errors import InvalidValueError
 from nestling.types import Document, Entity
 
 
-class _Entity(BaseModel):
+class _Entity(BaseModel, strict=True):
     type: str
     start: int
     end: int
 
 
-class _Sentence(BaseModel):
+class _Sentence(BaseModel, strict=True):
     tokens: list[str]
     entities: list[_Entity] | None = None
     tags: list[str] | None = None
-    orig_id: str | int | None = None
 
 
 _SHAPE = TypeAdapter(_Sentence)

@@ -8,12 +8,12 @@ from nestling.data.files import Source
 from nestling.types import Document, Entity, Span, joined
 
 
-class _Mention(BaseModel):
+class _Mention(BaseModel, strict=True):
     index: list[int] = Field(min_length=1)
     type: str
 
 
-class _Sentence(BaseModel):
+class _Sentence(BaseModel, strict=True):
     sentence: list[str]
     ner: list[_Mention] = []
 
