@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestling.errors import InvalidValueError, UnknownNameError
-from nestling.text import LANGUAGES, build, parse
+from nestling.text import LANGUAGES, build, parse, resplit
 from nestling.types import Mention, Span, joined
 
 SAMPLES = {
@@ -144,3 +144,16 @@ def test_a_megabyte_is_kept_whole():
     start = time.process_time()
     assert "".join(t.text for t in parse(text).tokens) == "".join(text.split())
     assert time.process_time() - start < 30
+
+
+def test_resplit_splits_as_if_there_were_no_mentions():
+    text = "Call Yahoo! Inc. Now anti-CD28mAb works."
+    mentions = [
+        Mention.of(text, [Span(5, 16)], "ORG"),
+        Mention.of(text, [Span(26, 30)], "protein"),
+        Mention.of(text, [Span(0, 4)], "X"),
+    ]
+    made = resplit(parse(text, mentions=mentions))
+    assert [s.words for s in made.document.sentences] == [s.words for s in parse(text).sentences]
+    assert {m.text for m in made.document.mentions} >= {"CD28mAb", "Call"}
+    assert (made.widened, made.dropped + len(made.document.mentions)) == (1, 3)

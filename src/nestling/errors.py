@@ -4,6 +4,9 @@ NestlingError
 ├── InvalidValueError     a Span, Entity, Sentence … that breaks its own rules (also a ValueError)
 ├── DataError             a file that cannot be read or written; knows file, line and a fix
 │   └── CannotHoldError   a document that a format has no way to write down
+├── SettingsError         a configuration that cannot be used; names the key and the nearest known one
+├── CheckpointError       a model folder that is damaged, incomplete or from a newer version
+├── TrainingError         training that cannot go on
 ├── UnknownNameError      a name that is in none of the tables; the nearest known one is suggested
 └── MissingExtraError     an optional part that is not installed; says the line to type
 """
@@ -30,6 +33,18 @@ class DataError(NestlingError):
 
 class CannotHoldError(DataError):
     """A document that a format has no way to write down."""
+
+
+class SettingsError(NestlingError):
+    """A configuration that cannot be used."""
+
+
+class CheckpointError(NestlingError):
+    """A model folder that cannot be loaded."""
+
+
+class TrainingError(NestlingError):
+    """Training that cannot go on."""
 
 
 class UnknownNameError(NestlingError):

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -56,6 +57,37 @@ def parse(
         _keep_whole(starts, mentions),
         mentions,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Resplit:
+    """A document split without its mentions, and what became of them."""
+
+    document: Document
+    widened: int  # to the whole words that they touch
+    dropped: int  # because they lie in several sentences
+
+
+def resplit(document: Document, language: str = "en") -> Resplit:
+    """The document as its text alone would be split, which is how a model meets it."""
+    plain = parse(document.text, id=document.id, language=language)
+    ends = [token.end for token in plain.tokens]
+    starts = [token.start for token in plain.tokens]
+    held: list[Mention] = []
+    widened = dropped = 0
+    openings = [sentence.tokens[0].start for sentence in plain.sentences]
+    for mention in document.mentions:
+        spans = [
+            Span(starts[bisect_right(ends, f.start)], ends[bisect_left(starts, f.end) - 1]) for f in mention.fragments
+        ]
+        moved = Mention.of(document.text, spans, mention.label, mention.score)
+        if bisect_right(openings, moved.start) != bisect_right(openings, moved.end - 1):
+            dropped += 1
+        else:
+            widened += moved.fragments != mention.fragments
+            held.append(moved)
+    words = zip(starts, ends, strict=True)
+    return Resplit(build(document.id, document.text, words, openings, held), widened, dropped)
 
 
 def build(

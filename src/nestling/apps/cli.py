@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nestling import __version__
-from nestling.apps import data
+from nestling.apps import data, models
 from nestling.apps.sources import Reading, named
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import err, out, visible
@@ -23,6 +23,8 @@ app = typer.Typer(
     help="Named entity recognition for flat, nested and discontinuous entities.",
 )
 app.add_typer(data.app, name="data")
+for command in (models.train, models.evaluate, models.predict):
+    app.command()(command)
 
 
 def _version(is_wanted: bool) -> None:

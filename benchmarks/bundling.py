@@ -1,0 +1,115 @@
+"""SeqNER, SpanNER and Bundling Learning on six corpora: the paper's Table 3 with the embedded encoder.
+
+    python benchmarks/bundling.py [--corpora conll04 scierc] [--seeds 3] [--minutes 60]
+
+Each training is a run of its own under runs/bundling, which goes on where it stood when the command is given again; a
+record is written for each model that is trained. The model is the best epoch on dev; test is scored once.
+"""
+
+import argparse
+import json
+import subprocess
+import time
+from pathlib import Path
+
+from nestling.checkpoint import load
+from nestling.data import corpora
+from nestling.data.files import written
+from nestling.evaluation.scores import score
+from nestling.run import Run
+from nestling.settings import Settings, load_settings
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "bundling.json"
+RUNS = ROOT / "runs" / "bundling"
+TRAININGS = {  # name: weights of heads
+    "seq": {"sequence": 1.0},
+    "span": {"span": 1.0},
+    "bundle": {"sequence": 0.1, "span": 0.9},
+}
+MODELS = {
+    ("seq", "sequence"): "SeqNER",
+    ("span", "span"): "SpanNER",
+    ("bundle", "sequence"): "BL-SeqNER",
+    ("bundle", "span"): "BL-SpanNER",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--corpora", nargs="+", default=["conll04", "scierc", "wnut17", "weibo", "ncbi-disease", "bc5cdr"]
+    )
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; the command goes on next time")
+    given = parser.parse_args()
+    deadline = time.monotonic() + 60 * given.minutes
+    for corpus in given.corpora:
+        for seed in range(given.seeds):
+            for training, weights in TRAININGS.items():
+                if not train_and_score(corpus, seed, training, weights, deadline):
+                    print("stopped; give the command again to go on", flush=True)
+                    return
+
+
+def train_and_score(corpus: str, seed: int, training: str, weights: dict[str, float], deadline: float) -> bool:
+    """Whether the training came to its end before the deadline."""
+    wanted = [model for (name, _), model in MODELS.items() if name == training]
+    if all(any(is_of(row, corpus, seed, model) for row in records()) for model in wanted):
+        return True
+    table = {name: {"weight": weight} for name, weight in weights.items()}
+    base = load_settings(ROOT / "configs" / f"{corpus}-laptop.toml", [f"training.seed={seed}"])
+    heads = {name: base.heads[name] | own for name, own in table.items()}
+    answer = max(weights, key=lambda name: weights[name])  # whose dev score picks the epoch
+    settings = Settings.model_validate(base.model_dump() | {"heads": heads, "answer": answer})
+    folder = RUNS / f"{corpus}-{training}-{seed}"
+    run = Run(settings, folder, resume=True)
+    for step in run.steps():
+        if step.score is not None:
+            print(f"{folder.name} epoch {step.progress.epoch}: dev F1 {step.score:.2f}", flush=True)
+        if time.monotonic() > deadline:
+            return False
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    seconds = round(sum(row["seconds"] for row in rows), 1)
+    for answer in weights:
+        test = corpora.load(corpus, "test")
+        found = score(test, load(folder, answer=answer).pipe(test))
+        add(corpus, seed, MODELS[training, answer], found.strict.as_json(), seconds, settings)
+    return True
+
+
+def records() -> list[dict[str, object]]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+
+
+def is_of(row: dict[str, object], corpus: str, seed: int, model: str) -> bool:
+    return (row["corpus"], row["seed"], row["model"]) == (corpus, seed, model)
+
+
+def add(corpus: str, seed: int, model: str, test: dict[str, float], seconds: float, settings: Settings) -> None:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    row = {
+        "experiment": "bundling",
+        "corpus": corpus,
+        "part": "test",
+        "model": model,
+        "encoder": " + ".join(part.kind for part in settings.encoder.parts),
+        "seed": seed,
+        "precision": round(test["precision"], 2),
+        "recall": round(test["recall"], 2),
+        "f1": round(test["f1"], 2),
+        "train_seconds": seconds,
+        "epochs": settings.training.epochs,
+        "command": "python benchmarks/bundling.py",
+        "commit": commit.stdout.strip(),
+    }
+    rows = [old for old in records() if not is_of(old, corpus, seed, model)] + [row]
+    with written(RESULTS) as temporary:
+        temporary.write_text(json.dumps(rows, indent=1) + "\n")
+    print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

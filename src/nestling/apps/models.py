@@ -1,0 +1,167 @@
+"""`nestling train`, `evaluate` and `predict`. What needs torch is imported when a command runs: torch takes seconds."""
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from nestling.apps.sources import Reading, named
+from nestling.apps.tables import score_tables
+from nestling.apps.terminal import Painter, err, out, visible
+from nestling.data.files import Source
+from nestling.data.formats import jsonl
+from nestling.errors import DataError
+from nestling.evaluation.scores import score
+from nestling.text import parse
+from nestling.types import Document
+
+if TYPE_CHECKING:
+    from nestling.settings import Settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Model = Annotated[Path, typer.Option("--model", "-m", help="Folder of a trained model.")]
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Settings in TOML; configs/ has many.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: training.epochs=3.")
+]
+
+
+def train(
+    config: Config,
+    changes: Changes = None,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the run. Default: runs/ and the config's name.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Train so many times with other seeds; mean and deviation are told.")
+    ] = 1,
+    as_json: Json = False,
+) -> None:
+    """Train a model; stopped at any time, it goes on with --resume."""
+    from nestling.settings import load_settings
+
+    settings = load_settings(config, changes or [])
+    folder = out_folder or Path("runs") / config.stem
+    results = []
+    for n in range(seeds):
+        own = folder if seeds == 1 else folder / f"seed-{settings.training.seed + n}"
+        results.append(_train(_with_seed(settings, settings.training.seed + n), own, resume, quiet=as_json))
+    best = [row["dev_f1"] for row in results]
+    if as_json:
+        typer.echo(json.dumps(results, indent=1))
+    elif seeds > 1:
+        out.print(f"dev F1 {statistics.mean(best):.2f} ± {statistics.stdev(best):.2f} over {seeds} seeds")
+
+
+def _with_seed(settings: "Settings", seed: int) -> "Settings":
+    return settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})})
+
+
+def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> dict[str, Any]:
+    """One run, with a bar that shows loss, dev F1 and the time left."""
+    from nestling.run import Run
+
+    run = Run(settings, folder, resume=resume)
+    for note in [*run.corpus.notes, *run.notes()] if not quiet and run.is_main else []:
+        err.print(visible(note), style="yellow", markup=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
+    bar = Progress(*columns, console=err, disable=quiet or not sys.stderr.isatty() or not run.is_main)
+    task = bar.add_task(folder.name, total=1.0, shown="")
+    with Live(bar, console=err, transient=True, refresh_per_second=4) if sys.stderr.isatty() else bar:
+        loss = 0.0
+        for step in run.steps():
+            if step.losses:
+                loss = step.losses["total"] if not loss else 0.95 * loss + 0.05 * step.losses["total"]
+            share = (step.progress.epoch + step.progress.batch / max(step.batches, 1)) / settings.training.epochs
+            best = f"dev F1 {max(step.progress.best, 0):.2f}"
+            bar.update(task, completed=share, shown=f"epoch {step.progress.epoch + 1}  loss {loss:.4f}  {best}")
+            if step.score is not None and not quiet and run.is_main:
+                mark = " (best)" if step.is_best else ""
+                bar.console.print(f"epoch {step.progress.epoch}: loss {loss:.4f}, dev F1 {step.score:.2f}{mark}")
+    progress = run.trainer.progress
+    if not quiet and run.is_main:
+        out.print(f"{folder}: dev F1 {progress.best:.2f}, in epoch {progress.best_epoch + 1}", markup=False)
+    return {
+        "folder": str(folder),
+        "seed": settings.training.seed,
+        "dev_f1": round(progress.best, 4),
+        "best_epoch": progress.best_epoch + 1,
+    }
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Gold: a file, a folder or a part of a corpus (conll04:test).")
+    ],
+    format: Annotated[str | None, typer.Option("--format", "-f", help="Format of the file. Default: guessed.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")] = None,
+    language: Annotated[str | None, typer.Option(help="Language of raw text.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
+    from nestling.checkpoint import load
+
+    parts = named(data, Reading(format, root, language))
+    if len(parts.parts) > 1:
+        raise DataError(f"{data} has several parts: {', '.join(parts.parts)}", fix=f"name one, as in {data}:test")
+    recognizer = load(model, answer=answer)
+    (gold,) = parts.read().values()
+    inputs: Iterable[Document] = gold
+    if parts.unit == "document":  # raw text is met without gold's words
+        inputs = [parse(document.text, id=document.id, language=recognizer.language) for document in gold]
+    scores = score(gold, recognizer.pipe(inputs))
+    if as_json:
+        typer.echo(json.dumps(scores.as_json(), ensure_ascii=False, indent=1))
+        return
+    for table in score_tables(scores):
+        out.print(table, "")
+
+
+def predict(
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, --input is read.")
+    ] = None,
+    model: Model = Path("model"),
+    input_file: Annotated[
+        str | None, typer.Option("--input", "-i", help="A text a line, or our JSON lines; - is the standard input.")
+    ] = None,
+    answer: Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")] = None,
+    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find entities in texts: nested brackets for people, JSON lines with --json or when not in a terminal."""
+    from nestling.checkpoint import load
+
+    recognizer = load(model, answer=answer, threshold=threshold)
+    painter = Painter()
+    for document in recognizer.pipe(chain(texts or [], _lines(input_file, bool(texts)))):
+        if as_json or not sys.stdout.isatty():
+            typer.echo(jsonl.dumps(document, words=False))
+        else:
+            for sentence in document.sentences:
+                out.print(painter.draw(sentence))
+
+
+def _lines(path: str | None, has_texts: bool) -> Iterator[str | Document]:
+    """The texts of a file, a line each; lines of a .jsonl file are documents."""
+    if path is None:
+        if not has_texts:
+            raise DataError("nothing to read", fix="give a text, or --input FILE, or --input -")
+        return
+    if path == "-":
+        yield from (line.rstrip("\n") for line in sys.stdin if line.strip())
+    elif Path(path).suffix in (".jsonl", ".ndjson"):
+        parts = named(path, Reading())
+        yield from (document for part in parts.parts for document in parts.stream(part))
+    else:
+        yield from (line for _, line in Source(Path(path)).lines() if line.strip())

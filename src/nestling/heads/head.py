@@ -1,0 +1,46 @@
+"""What every head has, and what it learns from."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from nestling.nn.batch import Words
+from nestling.types import Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The gold of a batch. Entities with more than one fragment stand in `discontinuous`."""
+
+    spans: Tensor  # (G, 4): sentence, start, end, label
+    discontinuous: tuple[tuple[int, Entity], ...]  # sentence, entity
+    seeds: tuple[int, ...]  # one a sentence and epoch: what is drawn depends on it alone, not on the batch
+
+    def to(self, device: torch.device) -> "Targets":
+        """The same on another device."""
+        return Targets(self.spans.to(device), self.discontinuous, self.seeds)
+
+
+class Loss(NamedTuple):
+    """A sum of terms and how many there are; means are taken over all processes, not in each."""
+
+    total: Tensor  # ()
+    terms: Tensor  # ()
+
+
+class Head(Protocol):
+    """One paper's way from words to entities."""
+
+    def forward(self, words: Words) -> Any:
+        """The head's output, of the same type in training and in use."""
+        ...
+
+    def loss(self, output: Any, targets: Targets) -> dict[str, Loss]:
+        """Named parts; the model sums them by weight."""
+        ...
+
+    def candidates(self, output: Any) -> list[list[Entity]]:
+        """Every scored entity of every sentence, before any choice."""
+        ...

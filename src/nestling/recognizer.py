@@ -1,0 +1,81 @@
+"""Texts or documents → documents with entities: the one road that every app takes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+import torch
+
+from nestling.data.batches import Batcher, Passage, by_words, passages
+from nestling.data.features import PieceIndexer
+from nestling.decoding import Rule, keep_best, soft_nms
+from nestling.model import Model
+from nestling.text import parse
+from nestling.types import Document, Entity
+
+_POOL_WORDS = 20_000  # read ahead, so that sentences of like length are encoded together
+_BATCH_WORDS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """How candidates become entities."""
+
+    rule: Rule = "nested"
+    method: Literal["best", "soft_nms"] = "best"
+    threshold: float = 0.0
+    thresholds: Mapping[str, float] = field(default_factory=dict)  # by label, instead of `threshold`
+    decay: float = 0.9
+    overlap: float = 0.6
+
+    def __call__(self, candidates: Iterable[Entity]) -> list[Entity]:
+        """The entities of one sentence, best first."""
+        kept = [e for e in candidates if e.score >= self.thresholds.get(e.label, self.threshold)]
+        if self.method == "soft_nms":
+            kept = soft_nms(kept, decay=self.decay, overlap=self.overlap, threshold=self.threshold)
+        return keep_best(kept, self.rule)
+
+
+class Recognizer:
+    """A trained model in use. Safe to share between threads."""
+
+    def __init__(
+        self, model: Model, batcher: Batcher, *, decoder: Decoder, language: str = "en", room: int = 0
+    ) -> None:
+        self.model, self.batcher, self.decoder, self.language, self.room = model, batcher, decoder, language, room
+        indexers = [indexer for indexer in batcher.indexers.values() if isinstance(indexer, PieceIndexer)]
+        self.size: Callable[[tuple[str, ...]], int] = indexers[0].size if indexers else len  # of a sentence, in pieces
+
+    def __call__(self, text: str | Document) -> Document:
+        """The text, or the document whatever entities it had, with the entities that the model finds."""
+        return next(self.pipe([text]))
+
+    def pipe(self, texts: Iterable[str | Document]) -> Iterator[Document]:
+        """The same for many, in order and as they come; memory does not grow with their number."""
+        held: list[Document] = []
+        words = 0
+        for number, text in enumerate(texts):
+            document = text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
+            held.append(document)
+            words += sum(len(sentence) for sentence in document.sentences)
+            if words >= _POOL_WORDS:
+                yield from self._found(held)
+                held, words = [], 0
+        yield from self._found(held)
+
+    def _found(self, documents: list[Document]) -> Iterator[Document]:
+        made = list(passages(documents, room=self.room, size=self.size))
+        found: list[list[list[Entity]]] = [[] for _ in made]
+        for batch in by_words(made, _BATCH_WORDS):
+            candidates = iter(self._candidates([made[n] for n in batch]))
+            for n in batch:
+                found[n] = [self.decoder(own) for own in islice(candidates, len(made[n].sentences))]
+        sentences = iter([entities for passage in found for entities in passage])
+        for document in documents:
+            yield document.with_entities(list(islice(sentences, len(document.sentences))))
+
+    def _candidates(self, made: list[Passage]) -> list[list[Entity]]:
+        device = next(self.model.parameters()).device
+        with torch.inference_mode():
+            return self.model.candidates(self.batcher.batch(made).to(device))

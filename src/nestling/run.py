@@ -1,0 +1,206 @@
+"""A training run and its folder: settings, weights, metrics, log, model card; stopped and resumed at will.
+
+manifest.json, model-….safetensors, settings.json, labels.json, vocabularies.json   the best model so far: `load`
+training/state.json, training/state-….safetensors                                  where training stands: `--resume`
+metrics.jsonl, log.txt, README.md                                                    what happened
+"""
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from nestling.checkpoint import load_state, save_model, save_state, save_weights
+from nestling.config import build, learnt, resolved
+from nestling.data import corpora
+from nestling.data.batches import passages
+from nestling.data.files import written
+from nestling.data.formats import FORMATS, guess, read
+from nestling.errors import CheckpointError, SettingsError, TrainingError
+from nestling.evaluation.scores import Scores, score
+from nestling.settings import DataSettings, Settings
+from nestling.text import parse, resplit
+from nestling.training import Step, Trainer
+from nestling.types import Document, Labels
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What a run learns from and is judged by. Raw text is learnt as it will be met: split without its mentions."""
+
+    train: list[Document]
+    dev: list[Document]  # gold
+    dev_inputs: list[Document]  # the same texts, without gold's words where they come from raw text
+    notes: list[str]
+
+
+class Run:
+    """Training with everything saved that is worth saving."""
+
+    def __init__(self, settings: Settings, folder: Path, *, resume: bool = False, save_seconds: float = 300) -> None:
+        self.folder, self.save_seconds = folder, save_seconds
+        self.accelerator = Accelerator(mixed_precision=settings.training.precision)
+        self.is_main = self.accelerator.is_main_process
+        self._require_room(resume)
+        self.accelerator.wait_for_everyone()  # before any process writes into the folder
+        self.corpus = load_corpus(settings.data)
+        self.settings = resolved(settings, self.corpus.train)
+        labels = Labels.of(self.corpus.train)
+        if not labels:
+            raise TrainingError("the training text has no entities: there is nothing to learn")
+        self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
+        self.recognizer = self.built.recognizer()
+        self.scores: Scores | None = None
+        size = self.recognizer.size
+        made = list(passages(self.corpus.train, room=self.settings.encoder.context, size=size))
+        self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
+        if resume and (folder / "training" / "state.json").exists():
+            self._require_same_settings()
+            load_state(folder, self.trainer)
+
+    def _require_room(self, resume: bool) -> None:
+        if not resume and self.folder.exists() and any(self.folder.iterdir()):
+            raise SettingsError(f"{self.folder} is not empty; go on with --resume, or name another with --out")
+
+    def _require_same_settings(self) -> None:
+        saved = json.loads((self.folder / "settings.json").read_text(encoding="utf-8"))
+        if saved != self.settings.model_dump(mode="json"):
+            raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
+
+    def steps(self) -> Iterator[Step]:
+        """Trains to the end; what is best and where training stands are saved on the way."""
+        if self.is_main and self.trainer.progress.step == 0:
+            save_model(self.folder, self.built)
+            self._log([*self.corpus.notes, *self.notes()])
+        saved = started = time.monotonic()
+        losses: Counter[str] = Counter()
+        words = steps = 0
+        for step in self.trainer.steps(self._evaluate):
+            steps, words = steps + 1, words + step.words
+            losses.update(step.losses)
+            if step.score is not None and self.is_main:
+                seconds = time.monotonic() - started
+                means = {name: total / max(steps - 1, 1) for name, total in losses.items()}
+                self._record(step, means, seconds, words)
+                started, losses, words, steps = time.monotonic(), Counter(), 0, 0
+                if step.is_best:
+                    save_weights(self.folder, self.built.model.state_dict())
+            if self.is_main and (step.score is not None or time.monotonic() - saved > self.save_seconds):
+                save_state(self.folder, self.trainer)
+                saved = time.monotonic()
+            yield step
+        if self.is_main:
+            self._write_card()
+
+    def notes(self) -> list[str]:
+        """What a user should know before training."""
+        found = []
+        for name, own in self.settings.heads.items():
+            if own.get("widest"):
+                lengths = [len(e) for d in self.corpus.train for e in d.entities if not e.is_discontinuous]
+                beyond = sum(length > own["widest"] for length in lengths)
+                reach = f"{beyond} of {len(lengths)} entities of train are longer and out of reach"
+                found.append(f"{name}: ε = {own['widest']}; {reach}")
+        known = set(self.built.batcher.labels)
+        unseen = Counter(e.label for d in self.corpus.dev for e in d.entities if e.label not in known)
+        if unseen:
+            named = ", ".join(f"{label} ({count})" for label, count in unseen.items())
+            found.append(f"dev has labels that train has not: {named}; they count as missed")
+        return found
+
+    def _evaluate(self) -> float:
+        self.scores = score(self.corpus.dev, self.recognizer.pipe(self.corpus.dev_inputs))
+        return self.scores.strict.f1
+
+    def _record(self, step: Step, losses: dict[str, float], seconds: float, words: int) -> None:
+        dev = self.scores.strict.as_json() if self.scores else {}
+        row: dict[str, Any] = {
+            "epoch": step.progress.epoch,
+            "step": step.progress.step,
+            "losses": {name: round(value, 6) for name, value in losses.items()},
+            "dev": dev,
+            "is_best": step.is_best,
+            "seconds": round(seconds, 2),
+            "words_per_second": round(words / seconds, 1) if seconds else 0.0,
+        }
+        path = self.folder / "metrics.jsonl"
+        before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        kept = [line for line in before if json.loads(line)["step"] < step.progress.step]  # of a run that was resumed
+        with written(path) as temporary:
+            temporary.write_text("\n".join([*kept, json.dumps(row)]) + "\n", encoding="utf-8")
+        self._log([f"epoch {step.progress.epoch}: loss {losses.get('total', 0):.4f}, dev F1 {step.score:.2f}"])
+
+    def _log(self, lines: Sequence[str]) -> None:
+        with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+            for line in lines:
+                log.info("%s", line)
+                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+
+    def _write_card(self) -> None:
+        progress, data = self.trainer.progress, self.settings.data
+        heads = ", ".join(f"{name} (weight {own['weight']:g})" for name, own in self.settings.heads.items())
+        lines = [
+            f"# {self.folder.name}",
+            "",
+            f"A nestling model for {', '.join(self.built.batcher.labels)}.",
+            "",
+            f"* Trained on: {data.corpus or data.train}, {len(self.corpus.train)} documents",
+            f"* Heads: {heads}; {self.settings.answer} answers",
+            f"* Best strict F1 on dev: {progress.best:.2f}, in epoch {progress.best_epoch + 1} of {progress.epoch}",
+            "* Settings: settings.json; every epoch: metrics.jsonl",
+            "",
+            "```python",
+            "import nestling",
+            f'recognizer = nestling.load("{self.folder.name}")',
+            'recognizer("Your text.").mentions',
+            "```",
+            "",
+        ]
+        with written(self.folder / "README.md") as temporary:
+            temporary.write_text("\n".join(lines), encoding="utf-8")
+
+
+def load_corpus(data: DataSettings) -> Corpus:
+    """The train and dev parts that settings name."""
+    train, is_raw = documents_of(data, "train")
+    dev, _ = documents_of(data, "dev")
+    notes = []
+    if data.sentences is not None:
+        train = corpora.first_sentences(train, 0, data.sentences)
+        notes.append(f"learning from the first {data.sentences} sentences only")
+    if not is_raw:
+        return Corpus(train, dev, dev, notes)
+    language = language_of(data)
+    moved = [resplit(document, language) for document in train]
+    notes.append(
+        f"train was split without its mentions: {sum(r.widened for r in moved)} were widened to whole words, "
+        f"{sum(r.dropped for r in moved)} cross sentences and are not learnt"
+    )
+    inputs = [parse(document.text, id=document.id, language=language) for document in dev]
+    return Corpus([r.document for r in moved], dev, inputs, notes)
+
+
+def documents_of(data: DataSettings, part: str) -> tuple[list[Document], bool]:
+    """The documents of a part, and whether they were raw text."""
+    if data.corpus is not None:
+        raw = FORMATS[corpora.find(data.corpus).format].is_raw
+        return corpora.load(data.corpus, part, root=data.root), raw
+    path = getattr(data, part, None)
+    if path is None:
+        raise SettingsError(f"data: name a corpus, or a file for {part}")
+    format = data.format or guess(Path(path))
+    options: dict[str, Any] = {"language": data.language} if data.language and FORMATS[format].takes_language else {}
+    return list(read(path, format, **options)), FORMATS[format].is_raw
+
+
+def language_of(data: DataSettings) -> str:
+    """The language that is named, or that of the corpus."""
+    return data.language or (corpora.find(data.corpus).language if data.corpus else "en")

@@ -1,0 +1,187 @@
+"""What a configuration may say: the keys, their types and defaults."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nestling.data.files import Source
+from nestling.errors import SettingsError, nearest
+from nestling.heads import HEADS
+from nestling.training import TrainingSettings
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSettings(_Settings):
+    """A known corpus, or files of one's own."""
+
+    corpus: str | None = None
+    root: str | None = Field(default=None, description="folder that holds the corpora")
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    format: str | None = None
+    language: str | None = None
+    sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
+
+
+class TransformerSettings(_Settings):
+    """A pretrained transformer: `embedded`, a local folder or a hub name."""
+
+    kind: Literal["transformer"] = "transformer"
+    model: str = "embedded"
+    pooling: Literal["max", "mean", "first"] = "max"
+    context: int = Field(default=0, ge=0, description="pieces of neighbouring sentences encoded together; 0: none")
+
+
+class AffixSettings(_Settings):
+    """Hashed words, prefixes, suffixes and shapes."""
+
+    kind: Literal["affixes"]
+    size: int = Field(default=128, ge=2)
+    rows: int = Field(default=5000, ge=2)
+    dropout: float = Field(default=0.2, ge=0, lt=1)
+
+
+class CharacterSettings(_Settings):
+    """Characters, by a BiLSTM or a convolution."""
+
+    kind: Literal["characters"]
+    reader: Literal["lstm", "convolution"] = "lstm"
+    size: int = Field(default=100, ge=2)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class VectorSettings(_Settings):
+    """Word vectors from a file in the text format of GloVe or word2vec."""
+
+    kind: Literal["vectors"]
+    path: str
+    is_frozen: bool = True
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+Part = Annotated[TransformerSettings | AffixSettings | CharacterSettings | VectorSettings, Field(discriminator="kind")]
+
+
+class TopSettings(_Settings):
+    """What reads the parts in order."""
+
+    kind: Literal["bilstm", "convolutions"]
+    size: int = Field(default=256, ge=2)
+    layers: int = Field(default=1, ge=1)
+    dropout: float = Field(default=0.2, ge=0, lt=1)
+
+
+class EncoderSettings(_Settings):
+    """Parts side by side, and what may stand on top of them."""
+
+    parts: tuple[Part, ...] = (TransformerSettings(),)
+    top: TopSettings | None = None
+
+    @property
+    def context(self) -> int:
+        """How many pieces are encoded together."""
+        return max((part.context for part in self.parts if isinstance(part, TransformerSettings)), default=0)
+
+
+class DecodingSettings(_Settings):
+    """How candidates become entities."""
+
+    rule: Literal["flat", "nested", "any"] = "nested"
+    method: Literal["best", "soft_nms"] = "best"
+    threshold: float = Field(default=0.0, ge=0, le=1)
+    thresholds: dict[str, float] = {}
+    decay: float = Field(default=0.9, gt=0, le=1)
+    overlap: float = Field(default=0.6, ge=0, le=1)
+
+
+class Settings(_Settings):
+    """All of it. `heads` maps names of heads to their settings and a `weight`."""
+
+    data: DataSettings = DataSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    heads: dict[str, Any]
+    answer: str = ""
+    decoding: DecodingSettings = DecodingSettings()
+    training: TrainingSettings = TrainingSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_heads(cls, given: Any) -> Any:
+        """Checks every head by the settings class that HEADS names; the first head answers by default."""
+        if not isinstance(given, dict) or not isinstance(given.get("heads"), dict) or not given["heads"]:
+            raise ValueError("heads: name at least one of " + ", ".join(HEADS))
+        heads = {}
+        for name, table in given["heads"].items():
+            if name not in HEADS:
+                raise ValueError(f"unknown head {name!r}; known: {', '.join(HEADS)}")
+            own = dict(table) if isinstance(table, dict) else {}
+            weight = own.pop("weight", 1.0)
+            if not isinstance(weight, int | float) or weight < 0:
+                raise ValueError(f"heads.{name}.weight: not a number from 0 up: {weight!r}")
+            heads[name] = HEADS[name][1].model_validate(own).model_dump() | {"weight": float(weight)}
+        answer = given.get("answer") or next(iter(heads))
+        if answer not in heads:
+            raise ValueError(f"answer {answer!r} names none of the heads {', '.join(heads)}")
+        return given | {"heads": heads, "answer": answer}
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each head's loss."""
+        return {name: own["weight"] for name, own in self.heads.items()}
+
+
+def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
+    """The settings of a TOML file, with changes such as `training.epochs=3`."""
+    try:
+        table = tomllib.loads(Source(path).text())
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: not TOML: {error}") from None
+    for change in changes:
+        _apply(table, change)
+    return settings_of(table, str(path))
+
+
+def settings_of(table: Mapping[str, Any], where: str) -> Settings:
+    """The settings of a table; what is wrong is said with its key and, if it is misspelt, the nearest known one."""
+    try:
+        return Settings.model_validate(dict(table))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            meant = nearest(str(first["loc"][-1]), _all_keys())
+            raise SettingsError(
+                f"{where}: unknown key {key!r}" + (f"; did you mean {meant!r}?" if meant else "")
+            ) from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{where}: {key}: {message}" if key else f"{where}: {message}") from None
+
+
+def _all_keys() -> set[str]:
+    classes: list[type[BaseModel]] = [settings for _, settings in HEADS.values()]
+    classes += [Settings, DataSettings, EncoderSettings, TransformerSettings, AffixSettings, CharacterSettings]
+    classes += [VectorSettings, TopSettings, DecodingSettings, TrainingSettings]
+    return {name for known in classes for name in known.model_fields}
+
+
+def _apply(table: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals or not key:
+        raise SettingsError(f"--set {change}: write key=value, as in training.epochs=3")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *above, last = key.split(".")
+    for name in above:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise SettingsError(f"--set {change}: {name} is not a table")
+    table[last] = value

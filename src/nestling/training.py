@@ -1,0 +1,163 @@
+"""Training: a generator over steps.
+
+Everything that happens depends on the settings and on where training stands (`Progress`), so that a run that is killed
+and resumed ends with the weights of one that was not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from accelerate import Accelerator
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from nestling.data.batches import Batcher, Passage, shuffled
+from nestling.errors import TrainingError
+from nestling.heads.head import Loss
+from nestling.model import Model
+from nestling.nn.encoders import Transformer
+
+
+class TrainingSettings(BaseModel):
+    """Settings of training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epochs: int = Field(default=20, ge=1)
+    batch_size: int = Field(default=16, ge=1, description="sentences a step, over all processes")
+    encoder_rate: float = Field(default=1e-4, gt=0, description="of pretrained transformers")
+    head_rate: float = Field(default=1e-3, gt=0, description="of everything else")
+    warm_up: float = Field(default=0.1, ge=0, lt=1, description="share of steps")
+    decay: float = Field(default=0.01, ge=0)
+    clip: float = Field(default=1.0, gt=0)
+    patience: int | None = Field(default=None, ge=1, description="epochs without a better dev score before it stops")
+    seed: int = 0
+    precision: str = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where training stands: what must be saved, beside weights and optimiser, to go on exactly."""
+
+    epoch: int = 0
+    batch: int = 0  # the next one of the epoch
+    step: int = 0  # done so far
+    best: float = -1.0
+    best_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the optimiser; `score` is that of dev where an epoch ends."""
+
+    progress: Progress  # behind this step
+    losses: dict[str, float] = field(default_factory=dict)
+    words: int = 0
+    batches: int = 0  # of this epoch
+    score: float | None = None
+    is_best: bool = False
+
+
+def optimizer_of(model: Model, settings: TrainingSettings) -> torch.optim.AdamW:
+    """AdamW with a rate for pretrained transformers and one for the rest; biases and norms do not decay."""
+    pretrained = {id(p) for part in model.modules() if isinstance(part, Transformer) for p in part.parameters()}
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            rate = settings.encoder_rate if id(parameter) in pretrained else settings.head_rate
+            decay = 0.0 if parameter.ndim == 1 or name.endswith("bias") else settings.decay
+            groups.setdefault((rate, decay), []).append(parameter)
+    return torch.optim.AdamW(
+        [{"params": own, "lr": rate, "rate": rate, "weight_decay": decay} for (rate, decay), own in groups.items()]
+    )
+
+
+def rate_at(share: float, warm_up: float) -> float:
+    """What rates are multiplied by when this share of training is done: up to 1, then down to 0, both linearly."""
+    if share < warm_up:
+        return share / warm_up
+    return (1 - share) / (1 - warm_up)
+
+
+class Trainer:
+    """A model, what it learns from, and where it stands."""
+
+    def __init__(
+        self,
+        model: Model,
+        made: Sequence[Passage],
+        batcher: Batcher,
+        settings: TrainingSettings,
+        accelerator: Accelerator | None = None,
+    ) -> None:
+        self.model, self.passages, self.batcher, self.settings = model, made, batcher, settings
+        self.accelerator = accelerator or Accelerator(cpu=True)
+        self.optimizer = optimizer_of(model, settings)
+        self.progress = Progress()
+
+    def steps(self, evaluate: Callable[[], float]) -> Iterator[Step]:
+        """Trains, giving every step; at the end of an epoch dev is scored. The caller saves what it wants to keep."""
+        wrapped, optimizer = self.accelerator.prepare(self.model, self.optimizer)
+        while self.progress.epoch < self.settings.epochs and not self._is_patience_over():
+            batches = shuffled(
+                self.passages, sentences=self.settings.batch_size, seed=self.settings.seed, epoch=self.progress.epoch
+            )
+            self.model.train()
+            for batch in batches[self.progress.batch :]:
+                self._set_rates(len(batches))
+                losses = self._learn(wrapped, optimizer, batch)
+                self.progress = replace(self.progress, batch=self.progress.batch + 1, step=self.progress.step + 1)
+                yield Step(self.progress, losses, sum(passage.words for passage in batch), len(batches))
+            self.model.eval()
+            yield self._scored(evaluate(), len(batches))
+
+    def _learn(
+        self, wrapped: nn.Module, optimizer: torch.optim.Optimizer, batch: Sequence[Passage]
+    ) -> dict[str, float]:
+        """One step of the optimiser on this process's share of a batch; gives the mean losses over all processes."""
+        process, processes = self.accelerator.process_index, self.accelerator.num_processes
+        own = batch[process::processes]
+        seed, epoch = self.settings.seed, self.progress.epoch
+        torch.manual_seed(hash((seed, self.progress.step, process)) % 2**63)  # of dropout: nothing to save
+        device = self.accelerator.device
+        inputs = self.batcher.batch(own or batch[:1]).to(device)
+        targets = self.batcher.targets(own or batch[:1], seed=seed, epoch=epoch).to(device)
+        with self.accelerator.autocast():
+            losses = wrapped(inputs, targets)
+        means = self._means(losses, 1.0 if own else 0.0)
+        total = self.model.total(means)
+        if not torch.isfinite(total):
+            raise TrainingError(
+                f"the loss is {total.item()} in epoch {epoch + 1}, step {self.progress.step + 1}; "
+                "lower training.encoder_rate or training.head_rate, and go on from the last save with --resume"
+            )
+        self.accelerator.backward(total * processes)
+        self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        whole = {name: self.accelerator.reduce(mean.detach(), "sum") for name, mean in means.items()}
+        return {name: float(mean) for name, mean in whole.items()} | {"total": float(self.model.total(whole))}
+
+    def _means(self, losses: Mapping[str, Loss], share: float) -> dict[str, Tensor]:
+        """This process's part of the means over all processes."""
+        means = {}
+        for name, loss in losses.items():
+            count = self.accelerator.reduce(loss.terms * share, "sum")
+            means[name] = share * loss.total / count.clamp(min=1)
+        return means
+
+    def _set_rates(self, batches: int) -> None:
+        share = (self.progress.epoch + (self.progress.batch + 1) / (batches + 1)) / self.settings.epochs
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * rate_at(share, self.settings.warm_up)
+
+    def _scored(self, score: float, batches: int) -> Step:
+        is_best = score > self.progress.best
+        best = {"best": score, "best_epoch": self.progress.epoch} if is_best else {}
+        self.progress = replace(self.progress, epoch=self.progress.epoch + 1, batch=0, **best)  # type: ignore[arg-type]
+        return Step(self.progress, batches=batches, score=score, is_best=is_best)
+
+    def _is_patience_over(self) -> bool:
+        patience = self.settings.patience
+        return patience is not None and self.progress.epoch - 1 - self.progress.best_epoch >= patience

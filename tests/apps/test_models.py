@@ -1,0 +1,94 @@
+"""train, evaluate and predict, as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from nestling.settings import load_settings
+from tests.apps.test_cli import nestling  # noqa: F401
+from tests.conftest import ROOT
+
+GOLD = ROOT / "examples" / "corpus" / "gold.jsonl"
+CONFIG = f"""
+[data]
+train = "{GOLD}"
+dev = "{GOLD}"
+[[encoder.parts]]
+kind = "affixes"
+[encoder.top]
+kind = "convolutions"
+size = 32
+layers = 2
+[heads.span]
+[training]
+epochs = 25
+batch_size = 3
+head_rate = 0.02
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  # noqa: F811
+    code, output, errors = nestling("train", config, "--out", tmp_path / "run")
+    assert code == 0
+    assert "dev F1" in output
+    assert "ε = 8; 0 of 34 entities of train are longer" in errors
+    assert "Best strict F1 on dev" in (tmp_path / "run" / "README.md").read_text()
+    code, output, _ = nestling("evaluate", tmp_path / "run", GOLD, "--json")
+    assert (code, json.loads(output)["strict"]["f1"] > 80) == (0, True)
+    code, output, _ = nestling("predict", "-m", tmp_path / "run", "Ines Calder ran Eastmere.", "It rained.")
+    first, second = map(json.loads, output.splitlines())
+    assert (code, first["text"], second["id"]) == (0, "Ines Calder ran Eastmere.", "1")
+    (tmp_path / "in.txt").write_text("Ines Calder ran.\n\nIt rained.\n")
+    assert len(nestling("predict", "-m", tmp_path / "run", "-i", tmp_path / "in.txt")[1].splitlines()) == 2
+    assert len(nestling("predict", "-m", tmp_path / "run", "-i", GOLD, "--threshold", "1")[1].splitlines()) == 6
+
+
+def test_seeds(nestling, config, tmp_path):  # noqa: F811
+    code, output, _ = nestling(
+        "train", config, "--out", tmp_path / "runs", "--seeds", 2, "--set", "training.epochs=2", "--json"
+    )
+    assert (code, [row["seed"] for row in json.loads(output)]) == (0, [0, 1])
+    code, output, _ = nestling(
+        "train", config, "--out", tmp_path / "runs", "--seeds", 2, "--set", "training.epochs=2", "--resume"
+    )
+    assert (code, "± " in output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "none.toml"], "none.toml: cannot be read"),
+        (["train", "{config}", "--set", "training.epoch=3"], "unknown key 'training.epoch'; did you mean 'epochs'?"),
+        (["train", "{config}", "--set", "x"], "write key=value"),
+        (["train", "{config}", "--set", "data.train=none.jsonl"], "none.jsonl"),
+        (["evaluate", "none", str(GOLD)], "is this a model folder?"),
+        (["predict", "-m", "none", "text"], "is this a model folder?"),
+    ],
+)
+def test_bad_words_are_one_clear_line(nestling, config, tmp_path, words, message):  # noqa: F811
+    code, _, errors = nestling(
+        *[word.format(config=config) for word in words], *(["--out", tmp_path / "r"] if words[0] == "train" else [])
+    )
+    assert code == 2
+    assert message in errors.replace("\n", "")
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_config_is_valid(path):
+    load_settings(path)
+
+
+def test_foreign_encoders_can_be_bundled():
+    command = [sys.executable, str(ROOT / "examples" / "foreign_encoder.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout.split()[-1]) > 70

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from nestling.data.features import AFFIXES, WordIndexer, affix_indexer, character_indexer
+from nestling.nn.batch import Batch
+from nestling.nn.encoders import Affixes, BiLSTM, Characters, Concat, Convolutions, WordVectors, pool
+
+SENTENCES = [[("The", "IL-2", "gene")], [("No",)], [("Müller", "lacht", "laut", ".")]]
+
+
+def test_pooling_by_hand():
+    hidden = torch.tensor([[9.0, 9.0], [1.0, 5.0], [3.0, 2.0], [4.0, 4.0]])
+    words = torch.tensor([[[1, 2], [3, 0], [0, 0]]])  # two pieces, one piece, padding
+    assert pool(hidden, words, "max").tolist() == [[[3, 5], [4, 4], [0, 0]]]
+    assert pool(hidden, words, "mean").tolist() == [[[2, 3.5], [4, 4], [0, 0]]]
+    assert pool(hidden, words, "first")[0, :2].tolist() == [[1, 5], [4, 4]]
+
+
+def parts():
+    table = torch.randn(3, 5)
+    return {
+        "affixes": (Affixes("affixes", len(AFFIXES), 50, size=8), affix_indexer(50)),
+        "lstm": (Characters("lstm", 12, kind="lstm", size=6), character_indexer("TheMuacn")),
+        "convolution": (Characters("convolution", 12, kind="convolution", size=6), character_indexer("TheMuacn")),
+        "vectors": (WordVectors("vectors", table), WordIndexer(["the", "gene"])),
+    }
+
+
+def batch_of(passages, indexers):
+    lengths = torch.tensor([len(s) for p in passages for s in p])
+    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    return Batch(mask, {name: indexer(passages) for name, indexer in indexers.items()})
+
+
+@pytest.mark.parametrize("top", [None, BiLSTM, Convolutions])
+@pytest.mark.parametrize("names", [["affixes"], ["lstm"], ["convolution"], ["vectors"], ["affixes", "lstm", "vectors"]])
+def test_words_do_not_depend_on_their_neighbours_in_the_batch(names, top):
+    torch.manual_seed(0)
+    made = parts()
+    encoder = Concat([made[name][0] for name in names])
+    encoder = top(encoder, size=10) if top else encoder
+    encoder.eval()
+    indexers = {name: made[name][1] for name in names}
+    together = encoder(batch_of(SENTENCES, indexers))
+    assert together.vectors.shape == (3, 4, encoder.size)
+    for n, passage in enumerate(SENTENCES):
+        alone = encoder(batch_of([passage], indexers))
+        assert torch.allclose(together.vectors[n, : len(passage[0])], alone.vectors[0], atol=1e-6)
+        assert torch.allclose(together.sentence[n], alone.sentence[0], atol=1e-6)
+
+
+def test_word_vectors_fall_back_to_lower_case_and_unknown():
+    table = torch.tensor([[0.0], [1.0], [2.0]])
+    encoder = WordVectors("v", table)
+    words = encoder(batch_of([[("The", "gene", "xyz")]], {"v": WordIndexer(["the", "gene"])}))
+    assert words.vectors.squeeze().tolist() == [1, 2, 0]

@@ -1,0 +1,314 @@
+"""Training, resuming, saving and loading, on tiny encoders with random weights."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from nestling.checkpoint import load, load_model
+from nestling.data.formats import write
+from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
+from nestling.evaluation.scores import score
+from nestling.heads import HEADS
+from nestling.run import Run
+from nestling.settings import load_settings, settings_of
+from nestling.training import rate_at
+from nestling.types import Document, Entity
+from tests.conftest import ROOT
+
+TOWNS, PEOPLE = ("Rome", "Oslo", "Lima", "Bonn"), ("Ann", "Bob", "Eve", "Tom")
+
+
+def corpus(nested=False):
+    """Eight sentences that a model can learn by heart."""
+    made = []
+    for n in range(8):
+        words = [PEOPLE[n % 4], "lives", "in", "old", TOWNS[(n * 3) % 4], "now" if n % 2 else "."]
+        entities = [Entity.at(0, 1, "PER"), Entity.at(3 if nested else 4, 5, "LOC")]
+        made.append(Document.of_words(f"d{n}", [(words, entities)]))
+    return made
+
+
+def table(folder, heads, encoder=None, **training):
+    write(corpus(), folder / "data.jsonl")
+    return {
+        "data": {"train": str(folder / "data.jsonl"), "dev": str(folder / "data.jsonl")},
+        "encoder": encoder
+        or {"parts": [{"kind": "affixes", "size": 32, "dropout": 0.0}], "top": {"kind": "bilstm", "size": 32}},
+        "heads": heads,
+        "decoding": {"rule": "flat"},
+        "training": {"epochs": 30, "batch_size": 4, "head_rate": 0.02, "encoder_rate": 0.005, **training},
+    }
+
+
+def trained(folder, settings, name="run", **options):
+    run = Run(settings_of(settings, "test"), folder / name, **options)
+    steps = list(run.steps())
+    return run, steps
+
+
+@pytest.mark.parametrize("heads", [*([name] for name in HEADS), list(HEADS)], ids="+".join)
+def test_every_head_learns_eight_sentences_and_survives_saving(tmp_path, heads):
+    run, steps = trained(tmp_path, table(tmp_path, {name: {} for name in heads}))
+    assert run.trainer.progress.best == 100.0
+    assert all(torch.isfinite(torch.tensor(list(s.losses.values()))).all() for s in steps)
+    recognizer = load(tmp_path / "run")
+    found = list(recognizer.pipe(corpus()))
+    assert score(corpus(), found).strict.f1 == 100.0
+    assert all(0 < m.score <= 1 for d in found for m in d.mentions)
+    for name in heads:  # one trained model answers with any of its heads
+        assert score(corpus(), load(tmp_path / "run", answer=name).pipe(corpus())).strict.f1 > 90
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_gradients_reach_every_parameter(tmp_path, name):
+    settings = table(tmp_path, {name: {"tagging": "crf"} if name == "sequence" else {}})
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    batch = run.trainer.passages
+    losses = run.built.model(run.built.batcher.batch(batch), run.built.batcher.targets(batch))
+    run.built.model.total({key: loss.total / loss.terms for key, loss in losses.items()}).backward()
+    assert [key for key, p in run.built.model.named_parameters() if p.grad is None] == []
+
+
+def transformer(folder, **options):
+    return {"parts": [{"kind": "transformer", "model": str(folder), **options}, {"kind": "characters", "size": 8}]}
+
+
+def test_predictions_do_not_depend_on_batches_or_padding(tmp_path, tiny_transformer, monkeypatch):
+    settings = table(tmp_path, {"span": {}, "sequence": {}}, transformer(tiny_transformer), epochs=2)
+    trained(tmp_path, settings)
+    recognizer = load(tmp_path / "run")
+    long = Document.of_words("long", [(["Ann", "in", "Rome"] * 40, [])])
+    documents = [*corpus(), long, *corpus()]
+    together = list(recognizer.pipe(documents))
+    monkeypatch.setattr("nestling.recognizer._BATCH_WORDS", 1)
+    for document, found in zip(documents, together, strict=True):
+        alone = recognizer(document)
+        assert [e.key for e in alone.entities] == [e.key for e in found.entities]
+        assert [e.score for e in alone.entities] == pytest.approx([e.score for e in found.entities], abs=1e-5)
+
+
+def test_context_and_long_sentences(tmp_path, tiny_transformer):
+    settings = table(tmp_path, {"span": {"widest": 60}}, transformer(tiny_transformer, context=30), epochs=1)
+    trained(tmp_path, settings)
+    recognizer = load(tmp_path / "run")
+    long = Document.of_words("long", [(["Ann", "lives"], []), (["word"] * 5000, [])])
+    found = recognizer(long)
+    assert [len(s) for s in found.sentences] == [2, 5000]
+    assert recognizer("").sentences == ()
+    assert recognizer("Ann lives in Rome.\n\nBob too.").text == "Ann lives in Rome.\n\nBob too."
+
+
+def test_an_entity_of_sixty_words_is_found(tmp_path):
+    settings = table(tmp_path, {"span": {"widest": 60, "negatives": 500}}, epochs=40, head_rate=0.05)
+    long = [
+        Document.of_words(f"d{n}", [(["x", *["w"] * 58, "y", "end"], [Entity.at(0, 60, "LONG")])]) for n in range(4)
+    ]
+    write(long, tmp_path / "data.jsonl")
+    run, _ = trained(tmp_path, settings)
+    assert run.trainer.progress.best == 100.0
+
+
+def test_threads_share_a_recogniser(tmp_path, tiny_transformer):
+    from concurrent.futures import ThreadPoolExecutor
+
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+    recognizer = load(tmp_path / "run")
+    texts = [f"{PEOPLE[n % 4]} went to {TOWNS[n % 4]} with word{n}." for n in range(40)]
+    alone = [recognizer(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(recognizer, texts)) == alone
+
+
+def test_rates_go_up_and_down():
+    assert [rate_at(share, 0.1) for share in (0, 0.05, 0.1, 0.55, 1)] == pytest.approx([0, 0.5, 1, 0.5, 0])
+
+
+def weights(folder):
+    return load_model(folder).model.state_dict()
+
+
+def test_a_run_that_is_cut_and_resumed_ends_like_one_that_was_not(tmp_path):
+    settings = table(tmp_path, {"sequence": {}, "span": {}}, epochs=4)
+    trained(tmp_path, settings, "whole")
+    cut = Run(settings_of(settings, "test"), tmp_path / "cut", save_seconds=0)
+    for n, _ in enumerate(cut.steps()):
+        if n == 4:  # in the middle of the second epoch
+            break
+    run, steps = trained(tmp_path, settings, "cut", resume=True)
+    assert len(steps) < 4 * 3
+    assert run.trainer.progress.epoch == 4
+    whole, resumed = weights(tmp_path / "whole"), weights(tmp_path / "cut")
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    lines = [
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("whole", "cut")
+    ]
+    assert [row["dev"] for row in lines[0]] == [row["dev"] for row in lines[1]]
+    assert list(trained(tmp_path, settings, "cut", resume=True)[1]) == []  # nothing is left to do
+
+
+def test_patience_stops_early(tmp_path):
+    run, _ = trained(tmp_path, table(tmp_path, {"span": {}}, epochs=30, patience=2, head_rate=1e-9))
+    assert run.trainer.progress.epoch <= 4
+
+
+@pytest.mark.slow
+def test_kill_9_and_resume(tmp_path):
+    import tomllib
+
+    settings = table(tmp_path, {"sequence": {}, "span": {}}, epochs=60)
+    lines = [f"answer = 'span'\n[data]\ntrain = {settings['data']['train']!r}\ndev = {settings['data']['dev']!r}"]
+    lines += [
+        "[[encoder.parts]]\nkind = 'affixes'\n[heads.sequence]\n[heads.span]\n[training]\nepochs = 60\nbatch_size = 2"
+    ]
+    config = tmp_path / "config.toml"
+    config.write_text("\n".join(lines))
+    assert tomllib.loads(config.read_text())
+    command = [sys.executable, "-m", "nestling.apps.cli", "train", str(config)]
+    subprocess.run([*command, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    state = tmp_path / "cut" / "training" / "state.json"
+    while not state.exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    load(tmp_path / "cut")  # what was saved is usable
+    subprocess.run([*command, "--out", str(tmp_path / "cut"), "--resume"], check=True, capture_output=True)
+    whole, resumed = weights(tmp_path / "whole"), weights(tmp_path / "cut")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_like_one(tmp_path):
+    """The same global batches, split between processes: the same losses, epoch by epoch."""
+    table(tmp_path, {"span": {}})
+    config = tmp_path / "config.toml"
+    data = tmp_path / "data.jsonl"
+    config.write_text(
+        f"[data]\ntrain = '{data}'\ndev = '{data}'\n[[encoder.parts]]\nkind = 'affixes'\ndropout = 0.0\n"
+        "[heads.sequence]\nweight = 0.3\ndropout = 0.0\n[heads.span]\nweight = 0.7\ndropout = 0.0\n"
+        "[training]\nepochs = 4\nbatch_size = 3\n"
+    )
+    launch = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--cpu",
+        "--num_machines",
+        "1",
+        "--mixed_precision",
+        "no",
+    ]
+    launch += ["--dynamo_backend", "no", "--num_processes"]
+    losses = {}
+    for processes in (1, 2):
+        words = ["-m", "nestling.apps.cli", "train", str(config), "--out", str(tmp_path / f"run-{processes}")]
+        subprocess.run([*launch, str(processes), *words], check=True, capture_output=True, timeout=300)
+        rows = (tmp_path / f"run-{processes}" / "metrics.jsonl").read_text().splitlines()
+        losses[processes] = [json.loads(row)["losses"] for row in rows]
+    assert len(losses[1]) == 4
+    for one, two in zip(losses[1], losses[2], strict=True):
+        assert two == pytest.approx(one, rel=1e-4)
+
+
+class TestBadInput:
+    def test_unknown_keys_name_the_nearest(self, tmp_path):
+        for change, message in (
+            ({"trainig": {}}, "unknown key 'trainig'; did you mean 'training'"),
+            ({"training": {"epoch": 3}}, "unknown key 'training.epoch'; did you mean 'epochs'"),
+            ({"heads": {"spam": {}}}, "unknown head 'spam'"),
+            ({"heads": {}}, "name at least one of"),
+            ({"heads": {"span": {}}, "answer": "sequence"}, "names none of the heads"),
+            ({"training": {"epochs": 0}}, "training.epochs: Input should be greater than"),
+        ):
+            with pytest.raises(SettingsError, match=message):
+                settings_of({"heads": {"span": {}}, **change}, "x.toml")
+        with pytest.raises(SettingsError, match="did you mean 'features'"):
+            settings_of({"heads": {"span": {"feature": "hybrid"}}}, "x.toml")
+        (tmp_path / "x.toml").write_text("a = [")
+        with pytest.raises(SettingsError, match="not TOML"):
+            load_settings(tmp_path / "x.toml")
+
+    def test_changes(self):
+        settings = load_settings(
+            ROOT / "configs" / "conll04-laptop.toml", ["training.epochs=3", "heads.span.weight=0.5", "answer=sequence"]
+        )
+        assert (settings.training.epochs, settings.weights["span"], settings.answer) == (3, 0.5, "sequence")
+
+    def test_nothing_to_learn(self, tmp_path):
+        settings = table(tmp_path, {"span": {}})
+        write([Document.of_words("d", [(["no", "names"], [])])], tmp_path / "data.jsonl")
+        with pytest.raises(TrainingError, match="no entities"):
+            Run(settings_of(settings, "test"), tmp_path / "run")
+
+    def test_labels_that_only_dev_has_are_told(self, tmp_path):
+        settings = table(tmp_path, {"span": {}}, epochs=1)
+        write([Document.of_words("d", [(["x"], [Entity.at(0, 1, "NEW")])])], tmp_path / "dev.jsonl")
+        settings["data"]["dev"] = str(tmp_path / "dev.jsonl")
+        run, _ = trained(tmp_path, settings)
+        assert any("labels that train has not: NEW (1)" in note for note in run.notes())
+
+    def test_a_loss_that_is_not_a_number(self, tmp_path):
+        run = Run(settings_of(table(tmp_path, {"span": {}}), "test"), tmp_path / "run")
+        run.built.model.heads["span"].of_width.bias.data[:] = float("nan")
+        with pytest.raises(TrainingError, match="the loss is nan in epoch 1, step 1; lower"):
+            list(run.steps())
+
+    def test_a_folder_that_is_not_empty(self, tmp_path):
+        settings = settings_of(table(tmp_path, {"span": {}}, epochs=1), "test")
+        with pytest.raises(SettingsError, match="is not empty"):
+            Run(settings, tmp_path)
+        list(Run(settings, tmp_path / "run").steps())
+        other = settings_of(table(tmp_path, {"span": {}}, epochs=2), "test")
+        with pytest.raises(CheckpointError, match="other settings"):
+            Run(other, tmp_path / "run", resume=True)
+
+    def test_damaged_models(self, tmp_path):
+        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
+        folder = tmp_path / "run"
+        manifest = json.loads((folder / "manifest.json").read_text())
+        file = folder / manifest["weights"]["file"]
+        good = file.read_bytes()
+        file.write_bytes(good[:-1] + b"x")
+        with pytest.raises(CheckpointError, match="is damaged: its hash"):
+            load(folder)
+        file.unlink()
+        with pytest.raises(CheckpointError, match="is missing"):
+            load(folder)
+        file.write_bytes(good)
+        for change, message in (
+            ({"format": 2}, "install a newer"),
+            ({"weights": {"file": "../x"}}, "names no weights"),
+        ):
+            (folder / "manifest.json").write_text(json.dumps(manifest | change))
+            with pytest.raises(CheckpointError, match=message):
+                load(folder)
+        (folder / "manifest.json").write_text("{")
+        with pytest.raises(CheckpointError, match="is damaged"):
+            load(folder)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "labels.json").write_text('["PER"]')
+        with pytest.raises(CheckpointError, match="do not fit the settings"):
+            load(folder)
+        with pytest.raises(CheckpointError, match="is this a model folder"):
+            load(tmp_path / "nothing")
+
+    def test_a_head_that_is_not_there(self, tmp_path):
+        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
+        with pytest.raises(UnknownNameError, match="unknown head of this model"):
+            load(tmp_path / "run", answer="sequence")
+
+    def test_a_transformer_that_cannot_be_loaded(self, tmp_path):
+        settings = table(tmp_path, {"span": {}}, {"parts": [{"kind": "transformer", "model": str(tmp_path / "none")}]})
+        with pytest.raises(SettingsError, match="cannot be loaded"):
+            Run(settings_of(settings, "test"), tmp_path / "run")
