@@ -1,6 +1,7 @@
 """Training, resuming, saving and loading, on tiny encoders with random weights."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -199,21 +200,16 @@ def test_two_processes_learn_like_one(tmp_path):
         "[heads.sequence]\nweight = 0.3\ndropout = 0.0\n[heads.span]\nweight = 0.7\ndropout = 0.0\n"
         "[training]\nepochs = 4\nbatch_size = 3\n"
     )
-    launch = [
-        sys.executable,
-        "-m",
-        "accelerate.commands.launch",
-        "--cpu",
-        "--num_machines",
-        "1",
-        "--mixed_precision",
-        "no",
-    ]
-    launch += ["--dynamo_backend", "no", "--num_processes"]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
+    several = ["--multi_gpu", "--dynamo_backend", "no", "--num_processes"]  # torchrun; the variable makes it use CPUs
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true"}
     losses = {}
     for processes in (1, 2):
         words = ["-m", "nestling.apps.cli", "train", str(config), "--out", str(tmp_path / f"run-{processes}")]
-        subprocess.run([*launch, str(processes), *words], check=True, capture_output=True, timeout=300)
+        command = [*launch, *several, str(processes), *words] if processes > 1 else [sys.executable, *words]
+        subprocess.run(command, check=True, capture_output=True, timeout=300, env=environment)
+        log = (tmp_path / f"run-{processes}" / "log.txt").read_text()
+        assert f"{processes} process" in log
         rows = (tmp_path / f"run-{processes}" / "metrics.jsonl").read_text().splitlines()
         losses[processes] = [json.loads(row)["losses"] for row in rows]
     assert len(losses[1]) == 4

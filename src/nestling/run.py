@@ -79,7 +79,8 @@ class Run:
         """Trains to the end; what is best and where training stands are saved on the way."""
         if self.is_main and self.trainer.progress.step == 0:
             save_model(self.folder, self.built)
-            self._log([*self.corpus.notes, *self.notes()])
+            processes = f"{self.accelerator.num_processes} process(es) on {self.accelerator.device.type}"
+            self._log([processes, *self.corpus.notes, *self.notes()])
         saved = started = time.monotonic()
         losses: Counter[str] = Counter()
         words = steps = 0
