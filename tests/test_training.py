@@ -299,6 +299,25 @@ class TestBadInput:
         with pytest.raises(CheckpointError, match="is this a model folder"):
             load(tmp_path / "nothing")
 
+    def test_a_disk_that_is_full_while_saving(self, tmp_path, tiny_transformer):
+        """A limit on the size of files stands in for the disk: the old model stays, and one line says why."""
+        settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=2)
+        trained(tmp_path, settings)
+        before = weights(tmp_path / "run")
+        code = (
+            "import json, resource, sys\nfrom pathlib import Path\nfrom nestling.checkpoint import load_model, save_weights\n"
+            "folder = Path(sys.argv[1])\nbuilt = load_model(folder)\nresource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))\n"
+            "built.model.heads['span'].of_width.bias.data += 1\nsave_weights(folder, built.model.state_dict())\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True, check=False
+        )
+        assert "CheckpointError" in done.stderr
+        assert "cannot be written" in done.stderr
+        after = weights(tmp_path / "run")
+        assert all(torch.equal(before[name], after[name]) for name in before)
+        assert [path.name for path in (tmp_path / "run").glob(".*")] == []
+
     def test_a_head_that_is_not_there(self, tmp_path):
         trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
         with pytest.raises(UnknownNameError, match="unknown head of this model"):

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from nestling.config import Built, build
 from nestling.data.files import Source, written
+from nestling.decoding import Rule
 from nestling.errors import CheckpointError, DataError, UnknownNameError
 from nestling.recognizer import Recognizer
 from nestling.settings import settings_of
@@ -64,16 +65,18 @@ def load_model(folder: Path | str) -> Built:
     return built
 
 
-def load(folder: Path | str, *, answer: str | None = None, threshold: float | None = None) -> Recognizer:
-    """The recogniser of a model folder; another head may answer, or another threshold hold, than its settings say."""
+def load(
+    folder: Path | str, *, answer: str | None = None, threshold: float | None = None, rule: Rule | None = None
+) -> Recognizer:
+    """The recogniser of a model folder, with another answering head, threshold or rule where they are given."""
     built = load_model(folder)
     if answer is not None:
         if answer not in built.model.heads:
             raise UnknownNameError("head of this model", answer, built.model.heads.keys())
         built.model.answer = answer
     recognizer = built.recognizer()
-    if threshold is not None:
-        recognizer.decoder = replace(recognizer.decoder, threshold=threshold)
+    changes = {"threshold": threshold, "rule": rule}
+    recognizer.decoder = replace(recognizer.decoder, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
     return recognizer
 
 
@@ -117,8 +120,11 @@ def _save_tensors(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> dic
     whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.new.safetensors"
-    with written(path) as temporary:
-        save_file(whole, temporary)
+    try:
+        with written(path) as temporary:
+            save_file(whole, temporary)
+    except SafetensorError as error:  # a full disk, most likely
+        raise CheckpointError(f"{path}: cannot be written: {error}; what was saved before is still there") from None
     digest = _digest(path)
     final = folder / f"{name}-{digest[:12]}.safetensors"
     path.replace(final)

@@ -3,6 +3,7 @@
 import json
 import statistics
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -17,6 +18,7 @@ from nestling.apps.tables import score_tables
 from nestling.apps.terminal import Painter, err, out, visible
 from nestling.data.files import Source
 from nestling.data.formats import jsonl
+from nestling.decoding import Rule
 from nestling.errors import DataError
 from nestling.evaluation.scores import score
 from nestling.text import parse
@@ -66,7 +68,7 @@ def _with_seed(settings: "Settings", seed: int) -> "Settings":
 
 
 def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> dict[str, Any]:
-    """One run, with a bar that shows loss, dev F1 and the time left."""
+    """One run, with a bar that shows loss, dev F1, words a second and the time left."""
     from nestling.run import Run
 
     run = Run(settings, folder, resume=resume)
@@ -76,12 +78,14 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
     bar = Progress(*columns, console=err, disable=quiet or not sys.stderr.isatty() or not run.is_main)
     task = bar.add_task(folder.name, total=1.0, shown="")
     with Live(bar, console=err, transient=True, refresh_per_second=4) if sys.stderr.isatty() else bar:
-        loss = 0.0
+        loss, words, started = 0.0, 0, time.monotonic()
         for step in run.steps():
+            words += step.words
             if step.losses:
                 loss = step.losses["total"] if not loss else 0.95 * loss + 0.05 * step.losses["total"]
             share = (step.progress.epoch + step.progress.batch / max(step.batches, 1)) / settings.training.epochs
-            best = f"dev F1 {max(step.progress.best, 0):.2f}"
+            speed = words / max(time.monotonic() - started, 1e-9)
+            best = f"dev F1 {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
             bar.update(task, completed=share, shown=f"epoch {step.progress.epoch + 1}  loss {loss:.4f}  {best}")
             if step.score is not None and not quiet and run.is_main:
                 mark = " (best)" if step.is_best else ""
@@ -137,12 +141,13 @@ def predict(
     ] = None,
     answer: Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")] = None,
+    rule: Annotated[Rule | None, typer.Option(help="What may overlap, if not as in the settings.")] = None,
     as_json: Json = False,
 ) -> None:
     """Find entities in texts: nested brackets for people, JSON lines with --json or when not in a terminal."""
     from nestling.checkpoint import load
 
-    recognizer = load(model, answer=answer, threshold=threshold)
+    recognizer = load(model, answer=answer, threshold=threshold, rule=rule)
     painter = Painter()
     for document in recognizer.pipe(chain(texts or [], _lines(input_file, bool(texts)))):
         if as_json or not sys.stdout.isatty():
