@@ -93,6 +93,20 @@ def test_predictions_do_not_depend_on_batches_or_padding(tmp_path, tiny_transfor
         assert [e.score for e in alone.entities] == pytest.approx([e.score for e in found.entities], abs=1e-5)
 
 
+def test_all_word_level_parts_together_survive_saving(tmp_path):
+    """The token representation of Locate and Label, section 2.1, without the transformer."""
+    pytest.importorskip("textblob")
+    (tmp_path / "vectors.txt").write_text("2 3\nrome 1 0 0\nann 0 1 0\n")
+    parts = [{"kind": "vectors", "path": str(tmp_path / "vectors.txt")}, {"kind": "pos", "tagger": "en"}]
+    parts += [{"kind": "characters", "size": 8}, {"kind": "characters", "size": 8, "reader": "convolution"}]
+    settings = table(tmp_path, {"span": {}}, {"parts": parts, "top": {"kind": "bilstm", "size": 32}}, epochs=20)
+    run, _ = trained(tmp_path, settings)
+    assert run.trainer.progress.best > 80
+    (tmp_path / "vectors.txt").unlink()  # a saved model needs no file but its own
+    found = load(tmp_path / "run").pipe(corpus())
+    assert score(corpus(), found).strict.f1 == pytest.approx(run.trainer.progress.best)
+
+
 def test_context_and_long_sentences(tmp_path, tiny_transformer):
     settings = table(tmp_path, {"span": {"widest": 60}}, transformer(tiny_transformer, context=30), epochs=1)
     trained(tmp_path, settings)

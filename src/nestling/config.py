@@ -12,17 +12,37 @@ from torch import nn
 
 from nestling.data.batches import Batcher
 from nestling.data.corpora import find
-from nestling.data.features import AFFIXES, Indexer, PieceIndexer, WordIndexer, affix_indexer, character_indexer
+from nestling.data.features import (
+    AFFIXES,
+    Indexer,
+    PieceIndexer,
+    TagIndexer,
+    WordIndexer,
+    affix_indexer,
+    character_indexer,
+)
 from nestling.data.statistics import smallest_epsilon
+from nestling.data.taggers import load_tagger
 from nestling.errors import MissingExtraError, SettingsError
 from nestling.heads import HEADS
 from nestling.model import Model
-from nestling.nn.encoders import Affixes, BiLSTM, Characters, Concat, Convolutions, Transformer, WordVectors, size_of
+from nestling.nn.encoders import (
+    Affixes,
+    BiLSTM,
+    Characters,
+    Concat,
+    Convolutions,
+    PartOfSpeech,
+    Transformer,
+    WordVectors,
+    size_of,
+)
 from nestling.recognizer import Decoder, Recognizer
 from nestling.settings import (
     AffixSettings,
     CharacterSettings,
     Part,
+    PosSettings,
     Settings,
     TopSettings,
     TransformerSettings,
@@ -50,7 +70,11 @@ class Built:
     @property
     def vocabularies(self) -> dict[str, list[str]]:
         """What the indexers learnt, by part."""
-        return {name: indexer.vocabulary for name, indexer in self.batcher.indexers.items()}
+        found = {name: indexer.vocabulary for name, indexer in self.batcher.indexers.items()}
+        for part in self.model.modules():
+            if isinstance(part, WordVectors):
+                found[part.name] = [*found[part.name], str(part.size)]
+        return found
 
     def recognizer(self) -> Recognizer:
         """The model in use."""
@@ -79,6 +103,9 @@ def learnt(settings: Settings, train: Sequence[Document]) -> dict[str, list[str]
     for name, part in named_parts(settings):
         if isinstance(part, CharacterSettings):
             found[name] = sorted({c for document in train for token in document.tokens for c in token.text})
+        elif isinstance(part, PosSettings):
+            tagger = load_tagger(part.tagger)
+            found[name] = sorted({tag for d in train for sentence in d.sentences for tag in tagger(sentence.words)})
     return found
 
 
@@ -125,6 +152,9 @@ def _part(name: str, part: Part, vocabulary: list[str], saved: Path | None) -> t
     if isinstance(part, CharacterSettings):
         options = {"kind": part.reader, "size": part.size, "dropout": part.dropout}
         return Characters(name, len(vocabulary) + 2, **options), character_indexer(vocabulary)  # type: ignore[arg-type]
+    if isinstance(part, PosSettings):
+        tags = PartOfSpeech(name, len(vocabulary) + 1, size=part.size, dropout=part.dropout)
+        return tags, TagIndexer(load_tagger(part.tagger), vocabulary)
     return _vectors(name, part, vocabulary, saved)
 
 
@@ -133,7 +163,8 @@ def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path
         vocabulary, table = read_vectors(Path(part.path))
         table = torch.cat([torch.zeros(1, table.shape[1]), table])
     else:
-        table = torch.zeros(len(vocabulary) + 1, int(vocabulary.pop()))  # the saved weights fill it
+        *vocabulary, size = vocabulary
+        table = torch.zeros(len(vocabulary) + 1, int(size))  # the saved weights fill it
     return WordVectors(name, table, is_frozen=part.is_frozen, dropout=part.dropout), WordIndexer(vocabulary)
 
 

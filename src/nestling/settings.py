@@ -66,7 +66,18 @@ class VectorSettings(_Settings):
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
-Part = Annotated[TransformerSettings | AffixSettings | CharacterSettings | VectorSettings, Field(discriminator="kind")]
+class PosSettings(_Settings):
+    """Parts of speech, by the tagger of a language."""
+
+    kind: Literal["pos"]
+    tagger: Literal["en", "de", "ru"]
+    size: int = Field(default=50, ge=1)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+Part = Annotated[
+    TransformerSettings | AffixSettings | CharacterSettings | VectorSettings | PosSettings, Field(discriminator="kind")
+]
 
 
 class TopSettings(_Settings):
@@ -167,7 +178,7 @@ def settings_of(table: Mapping[str, Any], where: str) -> Settings:
 def _all_keys() -> set[str]:
     classes: list[type[BaseModel]] = [settings for _, settings in HEADS.values()]
     classes += [Settings, DataSettings, EncoderSettings, TransformerSettings, AffixSettings, CharacterSettings]
-    classes += [VectorSettings, TopSettings, DecodingSettings, TrainingSettings]
+    classes += [VectorSettings, PosSettings, TopSettings, DecodingSettings, TrainingSettings]
     return {name for known in classes for name in known.model_fields}
 
 

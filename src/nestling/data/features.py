@@ -15,6 +15,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
+from nestling.data.taggers import Tagger
 from nestling.errors import InvalidValueError
 from nestling.nn.batch import Pieces, Spellings
 
@@ -201,6 +202,19 @@ class WordIndexer:
         """The rows of a batch: (B, T)."""
         rows = self._rows
         return padded([[rows.get(w) or rows.get(w.lower(), 0) for w in s] for passage in passages for s in passage])
+
+
+class TagIndexer:
+    """Words as the numbers of their parts of speech; 0 is for tags that were not in the training text."""
+
+    def __init__(self, tagger: Tagger, vocabulary: Sequence[str]) -> None:
+        self.tagger, self.vocabulary = tagger, list(vocabulary)
+        self._numbers = {tag: n for n, tag in enumerate(vocabulary, 1)}
+
+    def __call__(self, passages: Sequence[Passage]) -> Tensor:
+        """The tags of a batch: (B, T)."""
+        tagged = [self.tagger(sentence) for passage in passages for sentence in passage]
+        return padded([[self._numbers.get(tag, 0) for tag in tags] for tags in tagged])
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:
