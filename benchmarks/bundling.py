@@ -8,19 +8,16 @@ record is written for each model that is trained. The model is the best epoch on
 
 import argparse
 import json
-import subprocess
 import time
-from pathlib import Path
+
+from records import ROOT, add, records
 
 from nestling.checkpoint import load
 from nestling.data import corpora
-from nestling.data.files import written
 from nestling.evaluation.scores import score
 from nestling.run import Run
 from nestling.settings import Settings, load_settings
 
-ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "benchmarks" / "results" / "bundling.json"
 RUNS = ROOT / "runs" / "bundling"
 TRAININGS = {  # name: weights of heads
     "seq": {"sequence": 1.0},
@@ -55,7 +52,7 @@ def main() -> None:
 def train_and_score(corpus: str, seed: int, training: str, weights: dict[str, float], deadline: float) -> bool:
     """Whether the training came to its end before the deadline."""
     wanted = [model for (name, _), model in MODELS.items() if name == training]
-    if all(any(is_of(row, corpus, seed, model) for row in records()) for model in wanted):
+    if all(any(is_of(row, corpus, seed, model) for row in records("bundling")) for model in wanted):
         return True
     table = {name: {"weight": weight} for name, weight in weights.items()}
     base = load_settings(ROOT / "configs" / f"{corpus}-laptop.toml", [f"training.seed={seed}"])
@@ -74,41 +71,27 @@ def train_and_score(corpus: str, seed: int, training: str, weights: dict[str, fl
     for answer in weights:
         test = corpora.load(corpus, "test")
         found = score(test, load(folder, answer=answer).pipe(test))
-        add(corpus, seed, MODELS[training, answer], found.strict.as_json(), seconds, settings)
+        add(
+            {
+                "experiment": "bundling",
+                "corpus": corpus,
+                "part": "test",
+                "model": MODELS[training, answer],
+                "encoder": " + ".join(part.kind for part in settings.encoder.parts),
+                "seed": seed,
+                "precision": round(found.strict.precision, 2),
+                "recall": round(found.strict.recall, 2),
+                "f1": round(found.strict.f1, 2),
+                "train_seconds": seconds,
+                "epochs": settings.training.epochs,
+                "command": "python benchmarks/bundling.py",
+            }
+        )
     return True
-
-
-def records() -> list[dict[str, object]]:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else []
 
 
 def is_of(row: dict[str, object], corpus: str, seed: int, model: str) -> bool:
     return (row["corpus"], row["seed"], row["model"]) == (corpus, seed, model)
-
-
-def add(corpus: str, seed: int, model: str, test: dict[str, float], seconds: float, settings: Settings) -> None:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    row = {
-        "experiment": "bundling",
-        "corpus": corpus,
-        "part": "test",
-        "model": model,
-        "encoder": " + ".join(part.kind for part in settings.encoder.parts),
-        "seed": seed,
-        "precision": round(test["precision"], 2),
-        "recall": round(test["recall"], 2),
-        "f1": round(test["f1"], 2),
-        "train_seconds": seconds,
-        "epochs": settings.training.epochs,
-        "command": "python benchmarks/bundling.py",
-        "commit": commit.stdout.strip(),
-    }
-    rows = [old for old in records() if not is_of(old, corpus, seed, model)] + [row]
-    with written(RESULTS) as temporary:
-        temporary.write_text(json.dumps(rows, indent=1) + "\n")
-    print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

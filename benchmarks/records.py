@@ -1,0 +1,30 @@
+"""What was measured: benchmarks/results/<experiment>.json, a list of records."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from nestling.data.files import written
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+KEY = ("experiment", "corpus", "part", "model", "encoder", "seed")
+
+
+def records(experiment: str) -> list[dict[str, Any]]:
+    path = RESULTS / f"{experiment}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def add(record: dict[str, Any]) -> None:
+    """Adds a record, in place of one of the same experiment, corpus, part, model, encoder and seed."""
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    record = {**record, "commit": done.stdout.strip()}
+    key = [record[name] for name in KEY]
+    kept = [old for old in records(record["experiment"]) if [old[name] for name in KEY] != key]
+    with written(RESULTS / f"{record['experiment']}.json") as temporary:
+        temporary.write_text(json.dumps([*kept, record], indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(record), flush=True)
