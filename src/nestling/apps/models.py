@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nestling.apps.sources import Reading, named
@@ -75,9 +74,10 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
     for note in [*run.corpus.notes, *run.notes()] if not quiet and run.is_main else []:
         err.print(visible(note), style="yellow", markup=False)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
-    bar = Progress(*columns, console=err, disable=quiet or not sys.stderr.isatty() or not run.is_main)
+    is_shown = sys.stderr.isatty() and run.is_main and not quiet
+    bar = Progress(*columns, console=err, transient=True, disable=not is_shown)
     task = bar.add_task(folder.name, total=1.0, shown="")
-    with Live(bar, console=err, transient=True, refresh_per_second=4) if sys.stderr.isatty() else bar:
+    with bar:
         loss, words, started = 0.0, 0, time.monotonic()
         for step in run.steps():
             words += step.words
@@ -86,7 +86,11 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
             share = (step.progress.epoch + step.progress.batch / max(step.batches, 1)) / settings.training.epochs
             speed = words / max(time.monotonic() - started, 1e-9)
             best = f"dev F1 {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
-            bar.update(task, completed=share, shown=f"epoch {step.progress.epoch + 1}  loss {loss:.4f}  {best}")
+            bar.update(
+                task,
+                completed=share,
+                shown=f"epoch {min(step.progress.epoch + 1, settings.training.epochs)}  loss {loss:.4f}  {best}",
+            )
             if step.score is not None and not quiet and run.is_main:
                 mark = " (best)" if step.is_best else ""
                 bar.console.print(f"epoch {step.progress.epoch}: loss {loss:.4f}, dev F1 {step.score:.2f}{mark}")
