@@ -20,8 +20,8 @@ from nestling.config import Built, build
 from nestling.data.files import Source, written
 from nestling.decoding import Rule
 from nestling.errors import CheckpointError, DataError, UnknownNameError
-from nestling.recognizer import Recognizer
-from nestling.settings import settings_of
+from nestling.recognizer import Decoder, Recognizer
+from nestling.settings import DecodingSettings, settings_of
 from nestling.training import Progress, Trainer
 from nestling.types import Labels
 
@@ -39,6 +39,13 @@ def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None 
         part = next(part for part in built.model.encoder.modules() if getattr(part, "name", None) == name)
         part.model.config.save_pretrained(folder / name)  # type: ignore[union-attr, operator]
     save_weights(folder, weights or built.model.state_dict())
+
+
+def save_decoding(folder: Path, decoder: Decoder) -> None:
+    """Replaces how a saved model decodes; all else stays."""
+    settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
+    decoding = DecodingSettings.model_validate(asdict(decoder))
+    _write_json(folder / "settings.json", settings.model_copy(update={"decoding": decoding}).model_dump(mode="json"))
 
 
 def save_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:

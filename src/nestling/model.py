@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from nestling.errors import InvalidValueError
-from nestling.heads.head import Loss, Targets
+from nestling.heads.head import Inspectable, Loss, Targets
 from nestling.nn.batch import Batch, Words
 from nestling.types import Entity
 
@@ -42,3 +42,10 @@ class Model(nn.Module):
         words: Words = self.encoder(batch)
         head = self.heads[self.answer]
         return head.candidates(head(words))  # type: ignore[no-any-return, operator]
+
+    def inspect(self, batch: Batch, targets: Targets) -> dict[str, tuple[float, float]]:
+        """Where the answering head loses entities, if it can tell: sums and what they are out of."""
+        head = self.heads[self.answer]
+        if not isinstance(head, Inspectable):
+            return {}
+        return head.inspect(head(self.encoder(batch)), targets)

@@ -1,5 +1,6 @@
 """Texts or documents → documents with entities: the one road that every app takes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -63,6 +64,25 @@ class Recognizer:
                 yield from self._found(held)
                 held, words = [], 0
         yield from self._found(held)
+
+    def inspect(self, documents: Iterable[Document]) -> dict[str, float]:
+        """Where the model loses the entities that documents have, if its head can tell; each figure is a mean."""
+        known = [
+            d.with_entities([e for e in s.entities if e.label in self.batcher.labels] for s in d.sentences)
+            for d in documents
+        ]
+        made = list(passages(known, room=self.room, size=self.size))
+        sums: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        for batch in by_words(made, _BATCH_WORDS):
+            own = [made[n] for n in batch]
+            device = next(self.model.parameters()).device
+            with torch.inference_mode():
+                inputs, targets = self.batcher.batch(own).to(device), self.batcher.targets(own).to(device)
+                for name, (total, count) in self.model.inspect(inputs, targets).items():
+                    sums[name] += total  # type: ignore[assignment]
+                    counts[name] += count  # type: ignore[assignment]
+        return {name: round(sums[name] / max(counts[name], 1), 4) for name in counts}
 
     def _found(self, documents: list[Document]) -> Iterator[Document]:
         made = list(passages(documents, room=self.room, size=self.size))

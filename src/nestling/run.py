@@ -30,6 +30,7 @@ from nestling.training import Step, Trainer
 from nestling.types import Document, Labels
 
 log = logging.getLogger(__name__)
+_INSPECTED = 200  # sentences of dev, after every epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Run:
         self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
         self.recognizer = self.built.recognizer()
         self.scores: Scores | None = None
+        self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
         size = self.recognizer.size
         made = list(passages(self.corpus.train, room=self.settings.encoder.context, size=size))
         self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
@@ -119,6 +121,7 @@ class Run:
 
     def _evaluate(self) -> float:
         self.scores = score(self.corpus.dev, self.recognizer.pipe(self.corpus.dev_inputs))
+        self.inside = self.recognizer.inspect(corpora.first_sentences(self.corpus.dev, 0, _INSPECTED))
         return self.scores.strict.f1
 
     def _record(self, step: Step, losses: dict[str, float], seconds: float, words: int) -> None:
@@ -128,6 +131,7 @@ class Run:
             "step": step.progress.step,
             "losses": {name: round(value, 6) for name, value in losses.items()},
             "dev": dev,
+            **({"inside": self.inside} if self.inside else {}),
             "is_best": step.is_best,
             "seconds": round(seconds, 2),
             "words_per_second": round(words / seconds, 1) if seconds else 0.0,

@@ -52,6 +52,26 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     assert len(nestling("predict", "-m", tmp_path / "run", "-i", GOLD, "--threshold", "1")[1].splitlines()) == 6
 
 
+def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa: F811
+    run = tmp_path / "run"
+    config.write_text(CONFIG.replace("[heads.span]", "[heads.two_stage]\nwindows = [1, 2, 4]\ndropout = 0.1"))
+    code, _, _ = nestling("train", config, "--out", run)
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert (code, rows[-1]["inside"]["gold near a seed"]) == (0, pytest.approx(33 / 34, abs=0.03))
+    code, output, _ = nestling("inspect", run, GOLD, "--json")
+    groups = json.loads(output)["groups"]
+    assert (code, groups["lengths enumerated"]["gold"] + groups["lengths never enumerated"]["gold"]) == (0, 36)
+    code, output, _ = nestling("inspect", run, GOLD, "--cases", 2)
+    assert (code, "Inside the head" in output, "never enumerated" in output) == (0, True, True)
+    before = json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"]
+    code, output, _ = nestling("tune-decoding", run, GOLD, "--json", "--dry-run")
+    best = json.loads(output)["trials"][0]["f1"]
+    assert json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"] == before
+    assert nestling("tune-decoding", run, GOLD)[0] == 0
+    after = json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"]
+    assert after == pytest.approx(max(before, best), abs=1e-3)
+
+
 def test_seeds(nestling, config, tmp_path):  # noqa: F811
     code, output, _ = nestling(
         "train", config, "--out", tmp_path / "runs", "--seeds", 2, "--set", "training.epochs=2", "--json"

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from nestling import __version__
-from nestling.apps import data, models
-from nestling.apps.sources import Reading, named
+from nestling.apps import data, inspection, models
+from nestling.apps.sources import Reading, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import err, out, visible
-from nestling.errors import DataError, NestlingError
+from nestling.errors import NestlingError
 from nestling.evaluation.scores import score as score_documents
 from nestling.evaluation.scores import significance
 from nestling.types import Document
@@ -23,7 +23,7 @@ app = typer.Typer(
     help="Named entity recognition for flat, nested and discontinuous entities.",
 )
 app.add_typer(data.app, name="data")
-for command in (models.train, models.evaluate, models.predict):
+for command in (models.train, models.evaluate, models.predict, inspection.inspect, inspection.tune_decoding):
     app.command()(command)
 
 
@@ -58,12 +58,12 @@ def score(
 ) -> None:
     """Score predictions: strict precision, recall and F1, per label and length, with a 95 % interval."""
     how = Reading(format, root, language, columns)
-    truth = _one_part(gold, how)
-    scores = score_documents(truth, _one_part(predicted, how))
+    truth = _documents(gold, how)
+    scores = score_documents(truth, _documents(predicted, how))
     figures = scores.as_json() if as_json else {}
     lines = []
     if against is not None:
-        other = score_documents(truth, _one_part(against, how))
+        other = score_documents(truth, _documents(against, how))
         p_value = significance(scores, other)
         figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)}
         difference = scores.strict.f1 - other.strict.f1
@@ -77,11 +77,8 @@ def score(
         out.print(visible(line), markup=False)
 
 
-def _one_part(name: str, how: Reading) -> list[Document]:
-    parts = named(name, how)
-    if len(parts.parts) > 1:
-        raise DataError(f"{name} has several parts: {', '.join(parts.parts)}", fix=f"name one, as in {name}:test")
-    return next(iter(parts.read().values()))
+def _documents(name: str, how: Reading) -> list[Document]:
+    return next(iter(one_part(name, how).read().values()))
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from nestling.apps.sources import Reading, named
+from nestling.apps.sources import Named, Reading, named, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import Painter, err, out, visible
 from nestling.data.files import Source
@@ -32,6 +32,14 @@ Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Settings in TOML
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: training.epochs=3.")
 ]
+Folder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")]
+Gold = Annotated[
+    str, typer.Argument(metavar="DATA", help="Gold: a file, a folder or a part of a corpus (conll04:test).")
+]
+Format = Annotated[str | None, typer.Option("--format", "-f", help="Format of the file. Default: guessed.")]
+Root = Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")]
+Language = Annotated[str | None, typer.Option(help="Language of raw text.")]
+Answer = Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")]
 
 
 def train(
@@ -106,33 +114,34 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Gold: a file, a folder or a part of a corpus (conll04:test).")
-    ],
-    format: Annotated[str | None, typer.Option("--format", "-f", help="Format of the file. Default: guessed.")] = None,
-    root: Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")] = None,
-    language: Annotated[str | None, typer.Option(help="Language of raw text.")] = None,
-    answer: Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")] = None,
+    model: Folder,
+    data: Gold,
+    format: Format = None,
+    root: Root = None,
+    language: Language = None,
+    answer: Answer = None,
     as_json: Json = False,
 ) -> None:
     """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
     from nestling.checkpoint import load
 
-    parts = named(data, Reading(format, root, language))
-    if len(parts.parts) > 1:
-        raise DataError(f"{data} has several parts: {', '.join(parts.parts)}", fix=f"name one, as in {data}:test")
+    parts = one_part(data, Reading(format, root, language))
     recognizer = load(model, answer=answer)
-    (gold,) = parts.read().values()
-    inputs: Iterable[Document] = gold
-    if parts.unit == "document":  # raw text is met without gold's words
-        inputs = [parse(document.text, id=document.id, language=recognizer.language) for document in gold]
+    gold, inputs = gold_and_inputs(parts, recognizer.language)
     scores = score(gold, recognizer.pipe(inputs))
     if as_json:
         typer.echo(json.dumps(scores.as_json(), ensure_ascii=False, indent=1))
         return
     for table in score_tables(scores):
         out.print(table, "")
+
+
+def gold_and_inputs(parts: Named, language: str) -> tuple[list[Document], list[Document]]:
+    """The documents of a part, and what a model is given of them: raw text is met without gold's words."""
+    (gold,) = parts.read().values()
+    if parts.unit == "document":
+        return gold, [parse(document.text, id=document.id, language=language) for document in gold]
+    return gold, gold
 
 
 def predict(
@@ -143,7 +152,7 @@ def predict(
     input_file: Annotated[
         str | None, typer.Option("--input", "-i", help="A text a line, or our JSON lines; - is the standard input.")
     ] = None,
-    answer: Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")] = None,
+    answer: Answer = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")] = None,
     rule: Annotated[Rule | None, typer.Option(help="What may overlap, if not as in the settings.")] = None,
     as_json: Json = False,

@@ -98,6 +98,14 @@ def named(name: str, how: Reading) -> Named:
     raise DataError(f"no such file or folder, and {near}", path=name)
 
 
+def one_part(name: str, how: Reading) -> Named:
+    """What a name stands for, where that must be a single part."""
+    found = named(name, how)
+    if len(found.parts) > 1:
+        raise DataError(f"{name} has several parts: {', '.join(found.parts)}", fix=f"name one, as in {name}:test")
+    return found
+
+
 def _files(name: str, path: Path, how: Reading) -> Named:
     found = _parts(path)
     format = how.format or guess(next(iter(found.values())))

@@ -12,6 +12,8 @@ _BUCKETS: tuple[tuple[int, int | None], ...] = (
     (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 7), (8, 10), (11, 15), (16, 30), (31, None),
 )  # fmt: skip
 
+SCORE_HEADER = ("", "precision", "recall", "F1", "gold", "predicted", "right")
+
 
 def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int] | None = None) -> Iterator[Table]:
     """The rows of Locate and Label's Table 5 and more, then labels, then lengths; a column a part."""
@@ -60,27 +62,28 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
 def score_tables(scores: Scores) -> Iterator[Table]:
     """Overall figures, then labels, then lengths."""
     interval, macro = scores.interval(), scores.macro
-    header = ["", "precision", "recall", "F1", "gold", "predicted", "right"]
-    overall = [_score_row("strict", scores.strict), _score_row("boundaries only", scores.boundaries)]
+    header = list(SCORE_HEADER)
+    overall = [score_row("strict", scores.strict), score_row("boundaries only", scores.boundaries)]
     if scores.discontinuous.gold or scores.discontinuous.predicted:
-        overall.append(_score_row("discontinuous only", scores.discontinuous))
+        overall.append(score_row("discontinuous only", scores.discontinuous))
     overall.insert(1, ["mean over labels", f"{macro.precision:.2f}", f"{macro.recall:.2f}", f"{macro.f1:.2f}"])
     overall.insert(1, ["95 % interval", "", "", f"{interval.low:.2f}–{interval.high:.2f}"])
     yield table("", header, [row + [""] * (len(header) - len(row)) for row in overall])
-    yield table("By label", header, [_score_row(label, score) for label, score in scores.by_label.items()])
-    lengths = [(_range(*bucket), _merged(scores, *bucket)) for bucket in _BUCKETS]
-    rows = [_score_row(name, score) for name, score in lengths if score.gold or score.predicted]
+    yield table("By label", header, [score_row(label, score) for label, score in scores.by_label.items()])
+    lengths = [(_range(low, high), scores.of_lengths(between(low, high))) for low, high in _BUCKETS]
+    rows = [score_row(name, score) for name, score in lengths if score.gold or score.predicted]
     yield table("By words in the entity", header, rows)
 
 
-def _score_row(name: str, score: Score) -> list[str]:
+def between(low: int, high: int | None) -> Callable[[int], bool]:
+    """Whether a length lies between two, both in."""
+    return lambda length: low <= length <= (high or length)
+
+
+def score_row(name: str, score: Score) -> list[str]:
+    """The cells under SCORE_HEADER."""
     figures = [f"{value:.2f}" for value in (score.precision, score.recall, score.f1)]
     return [name, *figures, *(str(count) for count in (score.gold, score.predicted, score.right))]
-
-
-def _merged(scores: Scores, low: int, high: int | None) -> Score:
-    chosen = [score for length, score in scores.by_length.items() if low <= length <= (high or length)]
-    return Score(sum(s.right for s in chosen), sum(s.gold for s in chosen), sum(s.predicted for s in chosen))
 
 
 def _range(low: int, high: int | None) -> str:

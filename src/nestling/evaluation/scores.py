@@ -100,6 +100,11 @@ class Scores:
 
         return Macro(mean(lambda s: s.precision), mean(lambda s: s.recall), mean(lambda s: s.f1))
 
+    def of_lengths(self, is_wanted: Callable[[int], bool]) -> Score:
+        """The strict score of entities of the lengths that are wanted, in words."""
+        chosen = [score for length, score in self.by_length.items() if is_wanted(length)]
+        return Score(sum(s.right for s in chosen), sum(s.gold for s in chosen), sum(s.predicted for s in chosen))
+
     def interval(self, *, rounds: int = 2000, seed: int = 0) -> Interval:
         """The 95 % bootstrap interval of the strict F1."""
         if not len(self.units):

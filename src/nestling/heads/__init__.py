@@ -11,10 +11,12 @@ from torch import nn
 
 from nestling.heads.sequence import SequenceHead, SequenceSettings
 from nestling.heads.span import SpanHead, SpanSettings
+from nestling.heads.two_stage import TwoStageHead, TwoStageSettings
 
 HEADS: dict[str, tuple[Callable[..., nn.Module], type[BaseModel]]] = {
     "sequence": (SequenceHead, SequenceSettings),
     "span": (SpanHead, SpanSettings),
+    "two_stage": (TwoStageHead, TwoStageSettings),
 }
 
-__all__ = ["HEADS", "SequenceHead", "SequenceSettings", "SpanHead", "SpanSettings"]
+__all__ = ["HEADS", "SequenceHead", "SequenceSettings", "SpanHead", "SpanSettings", "TwoStageHead", "TwoStageSettings"]

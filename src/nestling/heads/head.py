@@ -1,7 +1,7 @@
 """What every head has, and what it learns from."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -43,4 +43,15 @@ class Head(Protocol):
 
     def candidates(self, output: Any) -> list[list[Entity]]:
         """Every scored entity of every sentence, before any choice."""
+        ...
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """A head that can tell where on the way entities are lost."""
+
+    widths: frozenset[int]  # of the spans that it enumerates
+
+    def inspect(self, output: Any, targets: Targets) -> dict[str, tuple[float, float]]:
+        """Named sums, each with what it is out of."""
         ...

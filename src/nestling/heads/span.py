@@ -47,6 +47,7 @@ class SpanHead(nn.Module):
         if settings.widest is None:
             raise ValueError("widest must be known when the head is made")
         self.labels, self.widest, self.negatives = labels, settings.widest, settings.negatives
+        self.widths = frozenset(range(1, self.widest + 1))
         outputs = 1 + len(labels)
         has_boundary, has_pooling = settings.features != "pooling", settings.features != "boundary"
         self.dropout = nn.Dropout(settings.dropout)

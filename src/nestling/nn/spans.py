@@ -1,9 +1,13 @@
-"""Spans of words as tensors, by width: (B, W, T), where [b, w, t] is the span of words [t, t + w + 1) of sentence b."""
+"""Spans of words as tensors.
 
-from collections.abc import Iterator
+Either by width, (B, W, T), where [b, w, t] is the span of words [t, t + w + 1) of sentence b; or as a flat list (S, 3)
+of sentence, start, end over a whole batch, which needs no padding.
+"""
+
+from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def mask_of(words: Tensor, widest: int) -> Tensor:
@@ -25,4 +29,72 @@ def running_maxima(vectors: Tensor, widest: int) -> Iterator[Tensor]:
 
 def shifted(vectors: Tensor, by: int) -> Tensor:
     """The words `by` places to the right: (B, T, D); where there are none, zeros, which no mask lets through."""
-    return torch.nn.functional.pad(vectors[:, by:], (0, 0, 0, min(by, vectors.shape[1])))
+    return nn.functional.pad(vectors[:, by:], (0, 0, 0, min(by, vectors.shape[1])))
+
+
+class Maxima:
+    """The largest values over the words of any spans, wide or narrow, from maxima over 1, 2, 4, 8 … words.
+
+    A span is covered by two stretches of the largest power of two that fits it: two lookups, however long it is.
+    """
+
+    def __init__(self, vectors: Tensor) -> None:
+        self.levels = [vectors]  # each (B, T, D): over 2 ** level words from a word on
+
+    def of_spans(self, spans: Tensor) -> Tensor:
+        """Of a flat list of spans: (S, D)."""
+        sentence, start, end = spans.unbind(1)
+        level = _level(end - start)  # (S,)
+        high = int(level.max()) if len(spans) else 0
+        table = torch.stack([self._over(n) for n in range(high + 1)])  # (levels, B, T, D)
+        return torch.maximum(table[level, sentence, start], table[level, sentence, end - 2**level])
+
+    def of_width(self, width: int) -> Tensor:
+        """Of all spans of a width, by their first words: (B, T - width + 1, D)."""
+        level = width.bit_length() - 1
+        stretch, starts = self._over(level), self.levels[0].shape[1] - width + 1
+        behind = width - 2**level
+        return torch.maximum(stretch[:, :starts], stretch[:, behind : behind + starts])
+
+    def _over(self, level: int) -> Tensor:
+        while len(self.levels) <= level:
+            last = self.levels[-1]
+            self.levels.append(torch.maximum(last, shifted(last, 2 ** (len(self.levels) - 1))))
+        return self.levels[level]
+
+
+def _level(lengths: Tensor) -> Tensor:
+    """The exponent of the largest power of two up to each length."""
+    return (torch.frexp(lengths.double())[1] - 1).long()
+
+
+def windows(mask: Tensor, widths: Sequence[int]) -> Tensor:
+    """Every span of these widths, and sentences that are shorter than all of them whole: (S, 3)."""
+    lengths = mask.sum(dim=1)  # (B,)
+    tried = torch.tensor(sorted(set(widths)), device=mask.device)  # (V,)
+    starts = torch.arange(mask.shape[1], device=mask.device)  # (T,)
+    inside = starts.view(1, 1, -1) + tried.view(1, -1, 1) <= lengths.view(-1, 1, 1)  # (B, V, T)
+    sentence, width, start = inside.nonzero(as_tuple=True)
+    found = torch.stack([sentence, start, start + tried[width]], dim=1)  # (S, 3)
+    short = (lengths < tried[0]) & (lengths > 0)
+    if not short.any():
+        return found
+    rows = short.nonzero().squeeze(1)
+    return torch.cat([found, torch.stack([rows, torch.zeros_like(rows), lengths[rows]], dim=1)])
+
+
+def bordered(vectors: Tensor, mask: Tensor, edges: Tensor) -> Tensor:
+    """Sentences between two vectors that stand for their edges (2, D): (B, T + 2, D), word t at t + 1."""
+    whole = nn.functional.pad(vectors, (0, 0, 1, 1))  # (B, T + 2, D)
+    places = torch.arange(whole.shape[1], device=mask.device)  # (T + 2,)
+    is_last = (places == mask.sum(dim=1, keepdim=True) + 1).unsqueeze(-1)  # (B, T + 2, 1)
+    is_first = (places == 0).view(1, -1, 1)
+    return torch.where(is_last, edges[1], torch.where(is_first, edges[0], whole))
+
+
+def iou(spans: Tensor, others: Tensor) -> Tensor:
+    """Shared words over all words of every span (S, 3) and every other (G, 3) of its sentence: (S, G)."""
+    shared = torch.minimum(spans[:, None, 2], others[None, :, 2]) - torch.maximum(spans[:, None, 1], others[None, :, 1])
+    shared = shared.clamp(min=0) * (spans[:, None, 0] == others[None, :, 0])  # (S, G)
+    lengths = (spans[:, 2] - spans[:, 1])[:, None] + (others[:, 2] - others[:, 1])[None, :]
+    return shared / (lengths - shared)

@@ -1,0 +1,118 @@
+"""`nestling inspect`, `nestling tune-decoding`: where a model loses entities, how candidates are best chosen."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, Root, gold_and_inputs
+from nestling.apps.sources import Reading, one_part
+from nestling.apps.tables import SCORE_HEADER, between, score_row
+from nestling.apps.terminal import Painter, out, table
+from nestling.evaluation.scores import Score, Scores, paired, score
+from nestling.types import Document, Sentence
+
+_GROUPS = ((1, 4), (5, 9), (10, None))
+
+
+def inspect(
+    model: Folder,
+    data: Gold,
+    cases: Annotated[int, typer.Option(help="Sentences to show, gold above prediction, where they differ.")] = 0,
+    format: Format = None,
+    root: Root = None,
+    language: Language = None,
+    answer: Answer = None,
+    as_json: Json = False,
+) -> None:
+    """Show where a model loses entities: by length, inside its head, and in single sentences."""
+    from nestling.checkpoint import load
+
+    parts = one_part(data, Reading(format, root, language))
+    recognizer = load(model, answer=answer)
+    gold, inputs = gold_and_inputs(parts, recognizer.language)
+    predicted = list(recognizer.pipe(inputs))
+    scores, inside = score(gold, predicted), recognizer.inspect(gold)
+    widths = getattr(recognizer.model.heads[recognizer.model.answer], "widths", None)
+    groups = _length_groups(scores, widths)
+    if as_json:
+        by_length = {str(length): own.as_json() for length, own in scores.by_length.items()}
+        figures = {"inside": inside, "groups": {n: s.as_json() for n, s in groups.items()}, "by_length": by_length}
+        typer.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+        return
+    if inside:
+        out.print(table("Inside the head", ["", "mean"], [[name, f"{mean:.4f}"] for name, mean in inside.items()]), "")
+    rows = [_marked(str(length), own, widths, length) for length, own in scores.by_length.items()]
+    out.print(table("By words in the entity", [*SCORE_HEADER, "enumerated"], rows), "")
+    out.print(table("Groups", list(SCORE_HEADER), [score_row(name, own) for name, own in groups.items()]), "")
+    painter = Painter()
+    for truth, guess in islice(_differing(gold, predicted), cases):
+        out.print(painter.draw(truth))
+        out.print(painter.draw(guess), "")
+
+
+def _length_groups(scores: Scores, widths: frozenset[int] | None) -> dict[str, Score]:
+    """Strict scores of short, middling and long entities, and of lengths that the head does not enumerate."""
+    wanted: dict[str, Callable[[int], bool]] = {
+        f"{low} or more words" if high is None else f"{low} to {high} words": between(low, high)
+        for low, high in _GROUPS
+    }
+    if widths is not None:
+        wanted["lengths enumerated"] = lambda length: length in widths
+        wanted["lengths never enumerated"] = lambda length: length not in widths
+    return {name: scores.of_lengths(is_wanted) for name, is_wanted in wanted.items()}
+
+
+def _marked(name: str, own: Score, widths: frozenset[int] | None, length: int) -> list[str]:
+    return [*score_row(name, own), "" if widths is None else "yes" if length in widths else "no"]
+
+
+def _differing(gold: Sequence[Document], predicted: Sequence[Document]) -> Iterator[tuple[Sentence, Sentence]]:
+    """Sentences, cut alike on both sides, whose entities differ."""
+    for truth, guess in paired(gold, predicted):
+        theirs = {sentence.tokens[0].start: sentence for sentence in guess.sentences}
+        for sentence in truth.sentences:
+            other = theirs.get(sentence.tokens[0].start)
+            if other is not None and {e.key for e in sentence.entities} != {e.key for e in other.entities}:
+                yield sentence, other
+
+
+def tune_decoding(
+    model: Folder,
+    data: Gold,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; leave the model as it is.")] = False,
+    format: Format = None,
+    root: Root = None,
+    language: Language = None,
+    as_json: Json = False,
+) -> None:
+    """Find the threshold, and the decay and overlap of soft-NMS, with the best F1 on dev; keep them in the model."""
+    from nestling.checkpoint import load, save_decoding
+    from nestling.tuning import EVERYTHING, trials
+
+    parts = one_part(data, Reading(format, root, language))
+    recognizer = load(model)
+    gold, inputs = gold_and_inputs(parts, recognizer.language)
+    base = recognizer.decoder
+    before = score(gold, recognizer.pipe(inputs)).strict.f1
+    recognizer.decoder = EVERYTHING
+    found = trials(gold, list(recognizer.pipe(inputs)), base)
+    best = found[0]
+    if not dry_run and best.f1 > before:
+        save_decoding(model, best.decoder)
+    if as_json:
+        rows: list[dict[str, Any]] = [{"f1": trial.f1, **asdict(trial.decoder)} for trial in found]
+        typer.echo(json.dumps({"before": round(before, 4), "trials": rows}, indent=1))
+        return
+    header = ["method", "threshold δ", "decay u", "overlap k", "F1"]
+    shown = [[t.decoder.method, f"{t.decoder.threshold:.3f}", *_nms(t.decoder), f"{t.f1:.2f}"] for t in found[:10]]
+    out.print(table("", header, shown), "")
+    kept = "left as it was" if dry_run or best.f1 <= before else "kept in the model"
+    out.print(f"F1 {before:.2f} as the model was, {max(best.f1, before):.2f} at best; {kept}", markup=False)
+
+
+def _nms(decoder: Any) -> tuple[str, str]:
+    return (f"{decoder.decay:.1f}", f"{decoder.overlap:.1f}") if decoder.method == "soft_nms" else ("–", "–")

@@ -1,0 +1,257 @@
+"""The two-stage identifier: locate entities, then label them. Locate and Label (Shen et al., 2021), section 2.
+
+    words ─▶ seeds ─▶ filter ─▶ regressor ─▶ proposals ─▶ classifier ─▶ candidates
+
+Seeds are all spans of the window widths. The filter drops most of them, the regressor moves the borders of the rest,
+the classifier labels what they become. Only the filter ever sees all seeds, and in use only what it keeps goes on.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from torch import Tensor, nn
+
+from nestling.heads.head import Loss, Targets
+from nestling.nn.batch import Words
+from nestling.nn.losses import focal, offset_loss, overlap_loss, soft_weights
+from nestling.nn.matching import drawn, paired
+from nestling.nn.spans import Maxima, bordered, iou, windows
+from nestling.types import Entity, Labels
+
+Locator = Literal["filter", "regressor"]
+
+
+class TwoStageSettings(BaseModel):
+    """Settings of the two-stage head; defaults are those of the paper's Table 6."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    windows: tuple[int, ...] = Field(default=(1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15), description="widths of seeds")
+    locate: tuple[Locator, ...] = Field(
+        default=("filter", "regressor"), description="what stands before the classifier"
+    )
+    size: int = Field(default=256, ge=1, description="of the hidden layers")
+    dropout: float = Field(default=0.5, ge=0, lt=1)
+    proposal_overlap: float = Field(default=0.7, gt=0, le=1, description="α₁: IoU from which a seed is a proposal")
+    label_overlap: float = Field(default=1.0, gt=0, le=1, description="α₂: IoU from which a proposal has a label")
+    softness: float = Field(default=1.0, ge=0, description="η of the weights by IoU; 0: every span counts the same")
+    focus: float = Field(default=2.0, ge=0, description="γ of the filter's focal loss")
+    negatives: int = Field(default=5, ge=0, description="seeds without an entity that are learnt for each one with")
+    least_negatives: int = Field(default=2, ge=0, description="the same, at least, in every sentence")
+    has_gold: bool = Field(default=True, description="classify gold spans too: positives from the first step")
+    keep: float = Field(default=0.15, ge=0, lt=1, description="the filter's probability from which a seed goes on")
+    loss_weights: tuple[float, float, float] = Field(
+        default=(1.0, 0.1, 1.0), description="λ of filter, regressor, labels"
+    )
+
+    @field_validator("windows")
+    @classmethod
+    def _are_widths(cls, given: tuple[int, ...]) -> tuple[int, ...]:
+        if not given or min(given) < 1:
+            raise ValueError("name at least one width, each 1 or more")
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Words as the three parts look at them."""
+
+    vectors: Tensor  # (B, T, D)
+    outside: Tensor  # (B, T + 2, D) with edges around each sentence
+    maxima: Maxima
+    mask: Tensor  # (B, T)
+
+
+class SpanLayers(nn.Module):
+    """Linear, GELU, linear over [maximum; left; right] (equations 3, 5 and 10).
+
+    The first layer is three maps summed, so that `left` and `right` can be multiplied once a word, not once a span.
+    """
+
+    def __init__(self, size: int, hidden: int, outputs: int) -> None:
+        super().__init__()
+        self.of_maximum = nn.Linear(size, hidden)
+        self.of_left = nn.Linear(size, hidden, bias=False)
+        self.of_right = nn.Linear(size, hidden, bias=False)
+        self.out = nn.Linear(hidden, outputs)
+
+    def forward(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        return self.end(maximum, self.of_left(left), self.of_right(right))
+
+    def end(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """The same when left and right are multiplied already."""
+        return self.out(nn.functional.gelu(self.of_maximum(maximum) + left + right))  # type: ignore[no-any-return]
+
+
+class TwoStageHead(nn.Module):
+    """A filter and a regressor, either of which may be missing, and a classifier."""
+
+    def __init__(self, size: int, labels: Labels, settings: TwoStageSettings) -> None:
+        super().__init__()
+        self.labels, self.settings, self.widths = labels, settings, frozenset(settings.windows)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.edges = nn.Parameter(torch.zeros(2, size))
+        self.filter = SpanLayers(size, settings.size, 1) if "filter" in settings.locate else None
+        self.regressor = SpanLayers(size, settings.size, 2) if "regressor" in settings.locate else None
+        self.classifier = SpanLayers(size, settings.size, 1 + len(labels))
+        if self.regressor is not None:  # borders stay where they are until there is reason to move them
+            nn.init.normal_(self.regressor.out.weight, std=1e-3)
+            nn.init.zeros_(self.regressor.out.bias)
+
+    def forward(self, words: Words) -> Reading:
+        vectors = self.dropout(words.vectors)
+        return Reading(vectors, bordered(vectors, words.mask, self.edges), Maxima(vectors), words.mask)
+
+    # What the parts say of spans (S, 3)
+
+    def is_proposal(self, reading: Reading, spans: Tensor) -> Tensor:
+        """The filter's logits (S,) (equations 1 to 3)."""
+        assert self.filter is not None
+        return self.filter(*_inner(reading, spans)).squeeze(1)  # type: ignore[no-any-return]
+
+    def offsets(self, reading: Reading, spans: Tensor) -> Tensor:
+        """How far the borders should move: (S, 2), signed, in words (equations 4 and 5)."""
+        if self.regressor is None:
+            return torch.zeros(len(spans), 2, device=spans.device)
+        sentence, start, end = spans.unbind(1)
+        outer = reading.outside[sentence, start], reading.outside[sentence, end + 1]  # the words before and behind
+        return self.regressor(reading.maxima.of_spans(spans), *outer)  # type: ignore[no-any-return]
+
+    def label_logits(self, reading: Reading, spans: Tensor) -> Tensor:
+        """The classifier's logits (S, 1 + L); label 0 is none (equations 8 to 10)."""
+        return self.classifier(*_inner(reading, spans))  # type: ignore[no-any-return]
+
+    # Learning
+
+    def loss(self, output: Reading, targets: Targets) -> dict[str, Loss]:
+        """The parts of equation 17. Each is a sum over spans, divided by the number of seeds that are learnt."""
+        own, gold = self.settings, targets.spans
+        spans = windows(output.mask, own.windows)
+        row, overlap = paired(spans, gold[:, :3])
+        is_positive = overlap >= own.proposal_overlap
+        chosen = drawn(
+            spans, is_positive, targets.seeds, ratio=own.negatives, least=own.least_negatives
+        )  # (S,) of which most are not
+        spans, row, overlap, is_positive = spans[chosen], row[chosen], overlap[chosen], is_positive[chosen]
+        terms = chosen.sum()
+        parts = {}
+        if self.filter is not None:
+            weights = soft_weights(overlap, own.proposal_overlap, own.softness)
+            wrong = weights * focal(self.is_proposal(output, spans), is_positive, own.focus)
+            parts["filter"] = Loss(own.loss_weights[0] * wrong.sum(), terms)
+        offsets = self.offsets(output, spans)
+        if self.regressor is not None:
+            moved = _regression(spans[is_positive], offsets[is_positive], gold[row[is_positive]])
+            parts["regressor"] = Loss(own.loss_weights[1] * moved.sum(), terms)
+        proposals = shifted_borders(spans, offsets.detach(), output.mask)
+        if own.has_gold:
+            proposals = torch.cat([proposals, gold[:, :3]])
+        parts["classifier"] = Loss(own.loss_weights[2] * self._label_loss(output, proposals, gold).sum(), terms)
+        return parts
+
+    def _label_loss(self, output: Reading, proposals: Tensor, gold: Tensor) -> Tensor:
+        """Weighted cross-entropy (S,) of proposals, labelled anew by where they are now (equation 16)."""
+        row, overlap = paired(proposals, gold[:, :3])
+        labels = torch.zeros(len(proposals), dtype=torch.long, device=gold.device)
+        is_entity = overlap >= self.settings.label_overlap
+        labels[is_entity] = 1 + gold[row[is_entity], 3]
+        wrong = nn.functional.cross_entropy(self.label_logits(output, proposals), labels, reduction="none")
+        weights = soft_weights(overlap, self.settings.label_overlap, self.settings.softness)
+        assert wrong.shape == weights.shape
+        return weights * wrong
+
+    # Use
+
+    def candidates(self, output: Reading) -> list[list[Entity]]:
+        """Every proposal whose best label is not none, with that label's probability (section 2.6)."""
+        proposals = self.proposals(output)
+        scores, best = self.label_logits(output, proposals).float().softmax(dim=1).max(dim=1)  # each (S,)
+        found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
+        is_entity = best > 0
+        rows = zip(proposals[is_entity].tolist(), best[is_entity].tolist(), scores[is_entity].tolist(), strict=True)
+        for (sentence, start, end), label, score in rows:
+            found[sentence].append(Entity.at(start, end, self.labels[label - 1], min(score, 1.0)))
+        return found
+
+    def proposals(self, output: Reading) -> Tensor:
+        """What the filter keeps, moved by the regressor; each once: (S, 3)."""
+        kept = self.kept(output)
+        if self.regressor is None:
+            return kept
+        return shifted_borders(kept, self.offsets(output, kept), output.mask).unique(dim=0)  # type: ignore[no-any-return, no-untyped-call]
+
+    def kept(self, output: Reading) -> Tensor:
+        """The seeds that the filter lets through: (S, 3)."""
+        spans = windows(output.mask, self.settings.windows)
+        if self.filter is None:
+            return spans
+        return spans[self._window_logits(output, self.filter, spans).sigmoid() >= self.settings.keep]
+
+    def _window_logits(self, output: Reading, filter: SpanLayers, spans: Tensor) -> Tensor:
+        """The same as `is_proposal` for all seeds at once: first and last words are multiplied once each."""
+        left, right = filter.of_left(output.vectors), filter.of_right(output.vectors)  # (B, T, H)
+        sentence, start, end = spans.unbind(1)
+        widths, which = (end - start).unique(return_inverse=True)  # type: ignore[no-untyped-call]  # (V,), (S,)
+        logits = output.vectors.new_zeros(len(widths), *output.mask.shape)  # (V, B, T) by width and start
+        for n, width in enumerate(widths.tolist()):
+            maximum = output.maxima.of_width(width)  # (B, T - width + 1, D)
+            starts = maximum.shape[1]
+            logits[n, :, :starts] = filter.end(maximum, left[:, :starts], right[:, width - 1 :]).squeeze(-1)
+        return logits[which, sentence, start]
+
+    def inspect(self, output: Reading, targets: Targets) -> dict[str, tuple[float, float]]:
+        """Where entities are lost on the way: sums and what they are out of."""
+        gold, least = targets.spans[:, :3], self.settings.proposal_overlap
+        kept = self.kept(output)
+        row, overlap = paired(kept, gold)
+        near = overlap >= least
+        offsets = self.offsets(output, kept)
+        wanted = (gold[row[near]] - kept[near])[:, 1:]
+        proposals = self.proposals(output)
+        count = len(gold)
+        return {
+            "gold near a seed": (_near(windows(output.mask, self.settings.windows), gold, least), count),
+            "gold near a kept seed": (_near(kept, gold, least), count),
+            "gold located": (_near(proposals, gold, 1.0), count),
+            "offset error in words": (float((offsets[near] - wanted).abs().sum()), 2 * int(near.sum())),
+            "kept seeds an entity": (len(kept), count),
+            "proposals an entity": (len(proposals), count),
+            **_histogram(offsets),
+        }
+
+
+def shifted_borders(spans: Tensor, offsets: Tensor, mask: Tensor) -> Tensor:
+    """Spans with their borders moved to the nearest word, inside their sentences and never empty (6 and 7)."""
+    sentence, start, end = spans.unbind(1)
+    length = mask.sum(dim=1)[sentence]  # (S,)
+    left, right = torch.floor(offsets.float() + 0.5).long().unbind(1)
+    starts = torch.minimum((start + left).clamp(min=0), length - 1)
+    ends = torch.maximum(torch.minimum(end + right, length), starts + 1)
+    return torch.stack([sentence, starts, ends], dim=1)
+
+
+def _regression(spans: Tensor, offsets: Tensor, gold: Tensor) -> Tensor:
+    """The losses of borders and of overlap (S,) on offsets as they are, neither rounded nor clamped (13 to 15)."""
+    wanted = (gold[:, :3] - spans)[:, 1:]  # (S, 2)
+    starts, ends = (spans[:, 1:] + offsets).unbind(1)
+    return offset_loss(offsets, wanted) + overlap_loss(starts, ends, gold[:, 1], gold[:, 2])
+
+
+def _inner(reading: Reading, spans: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Maximum, first and last word of spans: each (S, D)."""
+    sentence, start, end = spans.unbind(1)
+    return reading.maxima.of_spans(spans), reading.vectors[sentence, start], reading.vectors[sentence, end - 1]
+
+
+def _histogram(offsets: Tensor) -> dict[str, tuple[float, float]]:
+    """How many borders of seeds are moved by how many words (the paper's Figure 3)."""
+    moved = torch.floor(offsets.abs() + 0.5).long().clamp(max=4).flatten()
+    counts = torch.bincount(moved, minlength=5).tolist()
+    return {f"borders moved by {n}{'+' if n == 4 else ''}": (count, len(moved)) for n, count in enumerate(counts)}
+
+
+def _near(spans: Tensor, gold: Tensor, least: float) -> int:
+    """How many gold spans some span overlaps by at least so much."""
+    return int((iou(gold, spans) >= least).any(dim=1).sum()) if len(spans) else 0

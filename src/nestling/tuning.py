@@ -1,0 +1,71 @@
+"""How candidates are best decoded, found on dev: the threshold δ, and the u and k of soft-NMS.
+
+Scores only fall and nothing depends on what scores less, so one decoding without a threshold tells the outcome of all
+thresholds at once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from nestling.evaluation.scores import paired
+from nestling.recognizer import Decoder
+from nestling.types import Document
+
+DECAYS = (0.5, 0.7, 0.8, 0.9)
+OVERLAPS = (0.4, 0.5, 0.6, 0.7, 0.8)
+EVERYTHING = Decoder(rule="any")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A decoder at its best threshold, and the strict F1 that it reaches."""
+
+    decoder: Decoder
+    f1: float
+
+
+def trials(gold: Sequence[Document], candidates: Sequence[Document], base: Decoder) -> list[Trial]:
+    """Decoders with the rule of `base`, best first; `candidates` are documents decoded by EVERYTHING.
+
+    Of equals the simpler is first: without soft-NMS, then with less of it.
+    """
+    found = [_best(gold, candidates, decoder) for decoder in _decoders(base)]
+    return sorted(found, key=lambda trial: -trial.f1)
+
+
+def _decoders(base: Decoder) -> Iterator[Decoder]:
+    open_to_all = replace(base, method="best", threshold=0.0, thresholds={})
+    yield open_to_all
+    for decay, overlap in product(reversed(DECAYS), reversed(OVERLAPS)):
+        yield replace(open_to_all, method="soft_nms", decay=decay, overlap=overlap)
+
+
+def _best(gold: Iterable[Document], candidates: Iterable[Document], decoder: Decoder) -> Trial:
+    scores: list[float] = []
+    is_right: list[bool] = []
+    wanted = 0
+    for truth, document in paired(list(gold), list(candidates)):
+        known = {(s.characters(e), e.label) for s in truth.sentences for e in s.entities}
+        wanted += len(known)
+        for sentence in document.sentences:
+            for entity in decoder(sentence.entities):
+                scores.append(entity.score)
+                is_right.append((sentence.characters(entity), entity.label) in known)
+    threshold, f1 = _best_threshold(np.array(scores), np.array(is_right, dtype=bool), wanted)
+    return Trial(replace(decoder, threshold=threshold), f1)
+
+
+def _best_threshold(scores: np.ndarray, is_right: np.ndarray, wanted: int) -> tuple[float, float]:
+    """The threshold with the best F1, in the middle between the last score that is in and the first that is out."""
+    if not len(scores):
+        return 0.0, 0.0
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    f1 = 200 * np.cumsum(is_right[order]) / (np.arange(1, len(ranked) + 1) + wanted)  # with the n best in
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1.0  # equal scores are in together
+    last = int(np.argmax(f1))
+    below = ranked[last + 1] if last + 1 < len(ranked) else 0.0
+    return round(float(ranked[last] + below) / 2, 6), round(float(f1[last]), 4)

@@ -1,0 +1,66 @@
+"""Decoders are compared at their best thresholds, all from one list of candidates."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nestling.evaluation.scores import score
+from nestling.recognizer import Decoder
+from nestling.tuning import EVERYTHING, trials
+from nestling.types import Document, Entity
+
+WORDS = [f"w{n}" for n in range(8)]
+
+
+def documents(*entities):
+    return [Document.of_words(str(n), [(WORDS, own)]) for n, own in enumerate(entities)]
+
+
+GOLD = documents([Entity.at(0, 2, "A"), Entity.at(4, 5, "B")], [Entity.at(1, 6, "A")])
+CANDIDATES = documents(
+    [Entity.at(0, 2, "A", 0.9), Entity.at(4, 5, "B", 0.6), Entity.at(6, 7, "B", 0.3)],
+    [Entity.at(1, 6, "A", 0.8), Entity.at(1, 7, "A", 0.75)],
+)
+
+
+def test_by_hand():
+    best = trials(GOLD, CANDIDATES, Decoder(rule="flat"))[0]
+    assert (best.decoder.method, best.f1) == ("best", 100.0)
+    assert best.decoder.threshold == pytest.approx(0.45)
+    any_rule = trials(GOLD, CANDIDATES, Decoder(rule="any"))
+    assert any_rule[0].decoder.method == "soft_nms"  # [1, 7) falls below [4, 5) alone: 0.75 × 0.7 < 0.6
+    assert any_rule[0].f1 == 100.0
+    assert next(t for t in any_rule if t.decoder.method == "best").f1 == pytest.approx(100 * 2 * 3 / 7, abs=1e-3)
+
+
+def test_nothing_found():
+    assert trials(GOLD, documents([], []), Decoder())[0].f1 == 0.0
+
+
+ENTITY = st.tuples(st.integers(0, 7), st.integers(1, 3), st.sampled_from("AB"), st.integers(1, 20)).map(
+    lambda t: Entity.at(t[0], min(t[0] + t[1], 8), t[2], t[3] / 20)
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.lists(ENTITY, max_size=8), min_size=2, max_size=2), st.sampled_from(["flat", "nested", "any"]))
+def test_every_trial_scores_as_its_decoder_does_and_no_threshold_is_better(made, rule):
+    candidates = documents(*made)
+    everything = [d.with_entities([EVERYTHING(s.entities) for s in d.sentences]) for d in candidates]
+    found = trials(GOLD, everything, Decoder(rule=rule))
+    for trial in found:
+        decoded = [d.with_entities([trial.decoder(s.entities) for s in d.sentences]) for d in candidates]
+        assert score(GOLD, decoded).strict.f1 == pytest.approx(trial.f1, abs=1e-3)
+    for trial, threshold in product(found[:1], np.arange(0, 1, 0.1)):
+        other = Decoder(
+            rule=rule,
+            method=trial.decoder.method,
+            threshold=float(threshold),
+            decay=trial.decoder.decay,
+            overlap=trial.decoder.overlap,
+        )
+        decoded = [d.with_entities([other(s.entities) for s in d.sentences]) for d in candidates]
+        assert score(GOLD, decoded).strict.f1 <= trial.f1 + 1e-3
