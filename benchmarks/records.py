@@ -1,5 +1,6 @@
 """What was measured: benchmarks/results/<experiment>.json, a list of records."""
 
+import fcntl
 import json
 import subprocess
 from pathlib import Path
@@ -24,7 +25,9 @@ def add(record: dict[str, Any]) -> None:
     )
     record = {**record, "commit": done.stdout.strip()}
     key = [record[name] for name in KEY]
-    kept = [old for old in records(record["experiment"]) if [old[name] for name in KEY] != key]
-    with written(RESULTS / f"{record['experiment']}.json") as temporary:
-        temporary.write_text(json.dumps([*kept, record], indent=1) + "\n", encoding="utf-8")
+    with (ROOT / "runs" / "records.lock").open("w") as lock:  # several benchmarks may run at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = [old for old in records(record["experiment"]) if [old[name] for name in KEY] != key]
+        with written(RESULTS / f"{record['experiment']}.json") as temporary:
+            temporary.write_text(json.dumps([*kept, record], indent=1) + "\n", encoding="utf-8")
     print(json.dumps(record), flush=True)

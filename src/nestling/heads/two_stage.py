@@ -40,6 +40,7 @@ class TwoStageSettings(BaseModel):
     focus: float = Field(default=2.0, ge=0, description="γ of the filter's focal loss")
     negatives: int = Field(default=5, ge=0, description="seeds without an entity that are learnt for each one with")
     least_negatives: int = Field(default=2, ge=0, description="the same, at least, in every sentence")
+    hard_negatives: int = Field(default=0, ge=0, description="proposals a sentence of the model as it is, learnt too")
     has_gold: bool = Field(default=True, description="classify gold spans too: positives from the first step")
     keep: float = Field(default=0.15, ge=0, lt=1, description="the filter's probability from which a seed goes on")
     loss_weights: tuple[float, float, float] = Field(
@@ -126,14 +127,12 @@ class TwoStageHead(nn.Module):
     # Learning
 
     def loss(self, output: Reading, targets: Targets) -> dict[str, Loss]:
-        """The parts of equation 17. Each is a sum over spans, divided by the number of seeds that are learnt."""
+        """The parts of equation 17, each over the spans that are learnt."""
         own, gold = self.settings, targets.spans
         spans = windows(output.mask, own.windows)
         row, overlap = paired(spans, gold[:, :3])
         is_positive = overlap >= own.proposal_overlap
-        chosen = drawn(
-            spans, is_positive, targets.seeds, ratio=own.negatives, least=own.least_negatives
-        )  # (S,) of which most are not
+        chosen = drawn(spans, is_positive, targets.seeds, ratio=own.negatives, least=own.least_negatives)  # (S,)
         spans, row, overlap, is_positive = spans[chosen], row[chosen], overlap[chosen], is_positive[chosen]
         terms = chosen.sum()
         parts = {}
@@ -145,11 +144,21 @@ class TwoStageHead(nn.Module):
         if self.regressor is not None:
             moved = _regression(spans[is_positive], offsets[is_positive], gold[row[is_positive]])
             parts["regressor"] = Loss(own.loss_weights[1] * moved.sum(), terms)
-        proposals = shifted_borders(spans, offsets.detach(), output.mask)
+        proposals = [shifted_borders(spans, offsets.detach(), output.mask)]
+        if own.hard_negatives:
+            proposals.append(self._kept_now(output, targets))
         if own.has_gold:
-            proposals = torch.cat([proposals, gold[:, :3]])
-        parts["classifier"] = Loss(own.loss_weights[2] * self._label_loss(output, proposals, gold).sum(), terms)
+            proposals.append(gold[:, :3])
+        wrong = self._label_loss(output, torch.cat(proposals), gold)
+        parts["classifier"] = Loss(own.loss_weights[2] * wrong.sum(), torch.tensor(len(wrong), device=wrong.device))
         return parts
+
+    @torch.no_grad()
+    def _kept_now(self, output: Reading, targets: Targets) -> Tensor:
+        """Proposals of the model as it is: what the classifier will meet in use, where random spans are rare."""
+        kept = self.proposals(output)
+        none = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
+        return kept[drawn(kept, none, targets.seeds, ratio=0, least=self.settings.hard_negatives)]
 
     def _label_loss(self, output: Reading, proposals: Tensor, gold: Tensor) -> Tensor:
         """Weighted cross-entropy (S,) of proposals, labelled anew by where they are now (equation 16)."""

@@ -208,6 +208,30 @@ class TestBrat:
             list(read(tmp_path / "outer"))
 
 
+def test_nested_json_as_ace_and_kbp_are_passed_on(tmp_path):
+    def sentence(words, *entities, id):
+        found = [{"type": label, "start": start, "end": end} for start, end, label in entities]
+        tokens = {"tokens": words.split(), "entities": found, "relations": [], "ltokens": [], "rtokens": ["x"]}
+        return tokens | {"pos": ["NN"] * len(words.split()), "org_id": "n1", "orig_id": id}
+
+    nested = [(0, 4, "PER"), (0, 3, "ORG"), (0, 2, "GPE")]
+    rows = [
+        sentence("East Fenland council chair", *nested, id="news-1"),
+        sentence("She resigned .", (0, 1, "PER"), id="news-1"),
+        sentence("It rained .", id="news-2"),
+    ]
+    path = put(tmp_path, "train.json", json.dumps(rows))
+    assert guess(path) == "spert"
+    first, second = read(path)
+    assert (len(first.sentences), len(second.sentences)) == (2, 1)
+    assert [(m.text, m.label) for m in first.mentions] == [
+        ("East Fenland council chair", "PER"),
+        ("East Fenland council", "ORG"),
+        ("East Fenland", "GPE"),
+        ("She", "PER"),
+    ]
+
+
 def test_spert_with_entities_and_with_tags(tmp_path):
     items = [
         {"tokens": ["Ann", "Lee", "ran"], "entities": [{"type": "Peop", "start": 0, "end": 2}], "orig_id": 1},
