@@ -7,15 +7,14 @@ record is written for each model that is trained. The model is the best epoch on
 """
 
 import argparse
-import json
 import time
 
 from records import ROOT, add, records
+from runs import figures, finished
 
 from nestling.checkpoint import load
 from nestling.data import corpora
 from nestling.evaluation.scores import score
-from nestling.run import Run
 from nestling.settings import Settings, load_settings
 
 RUNS = ROOT / "runs" / "bundling"
@@ -45,7 +44,6 @@ def main() -> None:
         for seed in range(given.seeds):
             for training, weights in TRAININGS.items():
                 if not train_and_score(corpus, seed, training, weights, deadline):
-                    print("stopped; give the command again to go on", flush=True)
                     return
 
 
@@ -60,14 +58,9 @@ def train_and_score(corpus: str, seed: int, training: str, weights: dict[str, fl
     answer = max(weights, key=lambda name: weights[name])  # whose dev score picks the epoch
     settings = Settings.model_validate(base.model_dump() | {"heads": heads, "answer": answer})
     folder = RUNS / f"{corpus}-{training}-{seed}"
-    run = Run(settings, folder, resume=True)
-    for step in run.steps():
-        if step.score is not None:
-            print(f"{folder.name} epoch {step.progress.epoch}: dev F1 {step.score:.2f}", flush=True)
-        if time.monotonic() > deadline:
-            return False
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    seconds = round(sum(row["seconds"] for row in rows), 1)
+    run = finished(settings, folder, deadline)
+    if run is None:
+        return False
     for answer in weights:
         test = corpora.load(corpus, "test")
         found = score(test, load(folder, answer=answer).pipe(test))
@@ -77,13 +70,7 @@ def train_and_score(corpus: str, seed: int, training: str, weights: dict[str, fl
                 "corpus": corpus,
                 "part": "test",
                 "model": MODELS[training, answer],
-                "encoder": " + ".join(part.kind for part in settings.encoder.parts),
-                "seed": seed,
-                "precision": round(found.strict.precision, 2),
-                "recall": round(found.strict.recall, 2),
-                "f1": round(found.strict.f1, 2),
-                "train_seconds": seconds,
-                "epochs": settings.training.epochs,
+                **figures(run, found),
                 "command": "python benchmarks/bundling.py",
             }
         )

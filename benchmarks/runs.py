@@ -1,0 +1,51 @@
+"""Trainings that can be stopped and gone on with, and what is the same in all their records."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from nestling.data import corpora
+from nestling.evaluation.scores import Scores
+from nestling.run import Run
+from nestling.settings import Settings
+from nestling.text import parse
+from nestling.types import Document
+
+
+def finished(settings: Settings, folder: Path, deadline: float = float("inf")) -> Run | None:
+    """The run in a folder, trained to its end; None where the deadline came first."""
+    run = Run(settings, folder, resume=True)
+    for step in run.steps():
+        if step.score is not None:
+            print(f"{folder.name} epoch {step.progress.epoch}: dev F1 {step.score:.2f}", flush=True)
+        if time.monotonic() > deadline:
+            print("stopped; give the command again to go on", flush=True)
+            return None
+    return run
+
+
+def given_of(corpus: str, documents: list[Document]) -> list[Document]:
+    """What a model is given of documents: raw text without gold's words."""
+    entry = corpora.find(corpus)
+    if entry.unit != "document":
+        return documents
+    return [parse(document.text, id=document.id, language=entry.language) for document in documents]
+
+
+def figures(run: Run, scores: Scores) -> dict[str, Any]:
+    """The figures of one trained model on one part."""
+    rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    settings = run.settings
+    tops = [settings.encoder.top.kind] if settings.encoder.top else []
+    return {
+        "encoder": " + ".join([*(part.kind for part in settings.encoder.parts), *tops]),
+        "seed": settings.training.seed,
+        "precision": round(scores.strict.precision, 2),
+        "recall": round(scores.strict.recall, 2),
+        "f1": round(scores.strict.f1, 2),
+        "dev_f1": round(run.trainer.progress.best, 2),
+        "sentences": settings.data.sentences,
+        "epochs": len(rows),
+        "train_seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
