@@ -82,6 +82,7 @@ def test_our_own_modules_are_imported_on_top(module):
         "nestling",
         "nestling.apps.models",
         "nestling.apps.inspection",
+        "nestling.apps.vectors",
     ):  # they import torch, which takes seconds, when it is needed
         return
     assert len([node for node in ast.walk(tree) if is_ours(node)]) == on_top

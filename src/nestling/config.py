@@ -160,7 +160,8 @@ def _part(name: str, part: Part, vocabulary: list[str], saved: Path | None) -> t
 
 def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path | None) -> tuple[nn.Module, Indexer]:
     if saved is None:
-        vocabulary, table = read_vectors(Path(part.path))
+        found = read_vectors(Path(part.path))
+        vocabulary, table = found.words, torch.from_numpy(found.table)
         table = torch.cat([torch.zeros(1, table.shape[1]), table])
     else:
         *vocabulary, size = vocabulary

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nestling import __version__
-from nestling.apps import data, inspection, models
+from nestling.apps import data, inspection, models, vectors
 from nestling.apps.sources import Reading, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import err, out, visible
@@ -23,6 +23,7 @@ app = typer.Typer(
     help="Named entity recognition for flat, nested and discontinuous entities.",
 )
 app.add_typer(data.app, name="data")
+app.add_typer(vectors.app, name="vectors")
 for command in (models.train, models.evaluate, models.predict, inspection.inspect, inspection.tune_decoding):
     app.command()(command)
 
