@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pydantic import BaseModel
 from torch import nn
 
+from nestling.heads.fragments import FragmentsHead, FragmentsSettings
 from nestling.heads.sequence import SequenceHead, SequenceSettings
 from nestling.heads.span import SpanHead, SpanSettings
 from nestling.heads.two_stage import TwoStageHead, TwoStageSettings
@@ -17,6 +18,17 @@ HEADS: dict[str, tuple[Callable[..., nn.Module], type[BaseModel]]] = {
     "sequence": (SequenceHead, SequenceSettings),
     "span": (SpanHead, SpanSettings),
     "two_stage": (TwoStageHead, TwoStageSettings),
+    "fragments": (FragmentsHead, FragmentsSettings),
 }
 
-__all__ = ["HEADS", "SequenceHead", "SequenceSettings", "SpanHead", "SpanSettings", "TwoStageHead", "TwoStageSettings"]
+__all__ = [
+    "HEADS",
+    "FragmentsHead",
+    "FragmentsSettings",
+    "SequenceHead",
+    "SequenceSettings",
+    "SpanHead",
+    "SpanSettings",
+    "TwoStageHead",
+    "TwoStageSettings",
+]

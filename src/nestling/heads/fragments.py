@@ -1,0 +1,218 @@
+"""SNG: a mention is read word by word. Span-level training (Qi, 2024), section 2, with what extraction needs added.
+
+The words of a mention, its fragments joined, go through a BiLSTM; its outputs are weighed by their products with the
+final state and summed; one linear layer gives the label. The paper labels mentions whose borders are given. With
+negatives there is also a label for none, and every span of up to ε words is a candidate.
+
+A span's forward states are the first states of a run from its first word, its backward states those of a run back from
+its last word. So two runs of ε steps from every word read all spans, whatever their number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from nestling.heads.head import Loss, Targets
+from nestling.nn.batch import Words
+from nestling.nn.matching import drawn, paired
+from nestling.nn.spans import mask_of, shifted, windows
+from nestling.types import Entity, Labels, Span
+
+Mention = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
+
+
+class FragmentsSettings(BaseModel):
+    """Settings of the fragments head."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    widest: int | None = Field(default=None, ge=1, description="ε; by default the smallest that covers 99 % of train")
+    negatives: int = Field(
+        default=100, ge=0, description="spans without a label, a sentence and epoch; 0 as in the paper"
+    )
+    size: int = Field(default=200, ge=1, description="of the LSTM's states, each way")
+    context: int = Field(default=0, ge=0, description="words before and behind the mention that count too")
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Words, and the means of the words before and behind each."""
+
+    vectors: Tensor  # (B, T, D)
+    before: Tensor | None  # (B, T, D) of the words before a word
+    behind: Tensor | None  # (B, T, D) of the words behind a word
+    mask: Tensor  # (B, T)
+
+
+class FragmentsHead(nn.Module):
+    """An LSTM each way, attention, and one linear layer."""
+
+    def __init__(self, size: int, labels: Labels, settings: FragmentsSettings) -> None:
+        super().__init__()
+        if settings.widest is None:
+            raise ValueError("widest must be known when the head is made")
+        self.labels, self.widest, self.settings = labels, settings.widest, settings
+        self.widths = frozenset(range(1, self.widest + 1))
+        self.forwards = nn.LSTM(size, settings.size, batch_first=True)
+        self.backwards = nn.LSTM(size, settings.size, batch_first=True)
+        self.dropout = nn.Dropout(settings.dropout)
+        inputs = 2 * settings.size + (2 * size if settings.context else 0)
+        self.out = nn.Linear(inputs, 1 + len(labels))
+
+    def forward(self, words: Words) -> Reading:
+        vectors = self.dropout(words.vectors)
+        if not self.settings.context:
+            return Reading(vectors, None, None, words.mask)
+        real = vectors * words.mask.unsqueeze(-1)
+        return Reading(
+            vectors,
+            _means(real, words.mask, -self.settings.context),
+            _means(real, words.mask, self.settings.context),
+            words.mask,
+        )
+
+    # Mentions of any sort, one by one
+
+    def mention_logits(self, reading: Reading, mentions: Sequence[Mention]) -> Tensor:
+        """Scores of labels (S, 1 + L); label 0 is none."""
+        if not mentions:
+            return reading.vectors.new_zeros(0, 1 + len(self.labels))
+        places = [[n for span in fragments for n in range(span.start, span.end)] for _, fragments in mentions]
+        lengths = torch.tensor([len(place) for place in places])
+        table = torch.zeros(len(places), int(lengths.max()), dtype=torch.long)  # (S, M)
+        turned = table.clone()
+        for n, place in enumerate(places):
+            table[n, : len(place)] = torch.tensor(place)
+            turned[n, : len(place)] = torch.tensor(place[::-1])
+        device = reading.vectors.device
+        sentence = torch.tensor([row for row, _ in mentions], device=device)
+        return self._logits(reading, sentence, table.to(device), turned.to(device), lengths)
+
+    def span_logits(self, reading: Reading, spans: Tensor) -> Tensor:
+        """The same for a flat list of spans (S, 3)."""
+        sentence, start, end = spans.unbind(1)
+        lengths = end - start
+        steps = torch.arange(int(lengths.max()) if len(spans) else 1, device=spans.device)  # (M,)
+        table = torch.minimum(start.unsqueeze(1) + steps, (end - 1).unsqueeze(1))  # (S, M)
+        turned = torch.maximum((end - 1).unsqueeze(1) - steps, start.unsqueeze(1))
+        return self._logits(reading, sentence, table, turned, lengths.cpu())
+
+    def _logits(self, reading: Reading, sentence: Tensor, table: Tensor, turned: Tensor, lengths: Tensor) -> Tensor:
+        rows = sentence.unsqueeze(1)
+        ahead = _run(self.forwards, reading.vectors[rows, table], lengths)  # (S, M, H)
+        back = _run(self.backwards, reading.vectors[rows, turned], lengths)
+        order = (lengths.to(table.device).unsqueeze(1) - 1 - torch.arange(table.shape[1], device=table.device)).clamp(
+            min=0
+        )
+        back = back.gather(1, order.unsqueeze(-1).expand_as(back))  # in the order of words
+        mask = torch.arange(table.shape[1], device=table.device) < lengths.to(table.device).unsqueeze(1)  # (S, M)
+        last = lengths.to(table.device) - 1
+        numbers = torch.arange(len(table), device=table.device)
+        attended = _attended(ahead, back, ahead[numbers, last], back[:, 0], mask)  # (S, 2 H)
+        first, end = table[:, 0], table[numbers, last]
+        return self.out(self._with_context(reading, attended, sentence, first, end))  # type: ignore[no-any-return]
+
+    def _with_context(
+        self, reading: Reading, attended: Tensor, sentence: Tensor, first: Tensor, last: Tensor
+    ) -> Tensor:
+        if reading.before is None or reading.behind is None:
+            return attended
+        return torch.cat([attended, reading.before[sentence, first], reading.behind[sentence, last]], dim=-1)
+
+    # Learning
+
+    def loss(self, output: Reading, targets: Targets) -> dict[str, Loss]:
+        """The cross-entropy of gold mentions, joined where they are discontinuous, and of drawn spans."""
+        spans, labels = targets.spans[:, :3], 1 + targets.spans[:, 3]
+        if self.settings.negatives:
+            every = windows(output.mask, range(1, self.widest + 1))
+            _, overlap = paired(every, spans)
+            every = every[overlap < 1]
+            none = torch.zeros(len(every), dtype=torch.bool, device=every.device)
+            others = every[drawn(every, none, targets.seeds, ratio=0, least=self.settings.negatives)]
+            spans = torch.cat([spans, others])
+            labels = torch.cat([labels, labels.new_zeros(len(others))])
+        logits = self.span_logits(output, spans) if len(spans) else output.vectors.new_zeros(0, 1 + len(self.labels))
+        joined = self.mention_logits(output, [(row, entity.fragments) for row, entity in targets.discontinuous])
+        theirs = [1 + self.labels.index(entity.label) for _, entity in targets.discontinuous]
+        gold = torch.cat([labels, labels.new_tensor(theirs)])
+        if not self.settings.negatives:
+            return {"fragments": _labels_only(torch.cat([logits, joined]), gold)}
+        wrong = nn.functional.cross_entropy(torch.cat([logits, joined]), gold, reduction="sum")
+        return {"fragments": Loss(wrong, torch.tensor(len(gold), device=gold.device))}
+
+    # Use
+
+    def candidates(self, output: Reading) -> list[list[Entity]]:
+        """Every span of up to ε words whose best label is not none."""
+        scores, best = self.all_logits(output).float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
+        places = ((best > 0) & mask_of(output.mask, best.shape[1])).nonzero()  # (S, 3): sentence, width - 1, start
+        found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
+        at = tuple(places.T)
+        for (sentence, width, start), label, score in zip(
+            places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True
+        ):
+            found[sentence].append(Entity.at(start, start + width + 1, self.labels[label - 1], min(score, 1.0)))
+        return found
+
+    def all_logits(self, output: Reading) -> Tensor:
+        """Scores of labels for all spans of up to ε words: (B, W, T, 1 + L)."""
+        vectors = output.vectors
+        size, words = vectors.shape[:2]
+        widest = min(self.widest, words)
+        ahead = torch.stack([shifted(vectors, by) for by in range(widest)], dim=2)  # (B, T, W, D) from a word on
+        back = torch.stack([shifted(vectors.flip(1), by).flip(1) for by in range(widest)], dim=2)  # back from a word
+        runs = self.forwards(ahead.flatten(0, 1))[0].view(size, words, widest, -1)  # (B, T, W, H)
+        turns = self.backwards(back.flatten(0, 1))[0].view(size, words, widest, -1)
+        logits = vectors.new_zeros(size, widest, words, 1 + len(self.labels))
+        for width in range(1, widest + 1):
+            starts = words - width + 1
+            one, other = runs[:, :starts, :width], turns[:, width - 1 :, :width].flip(2)  # (B, T - width + 1, width, H)
+            attended = _attended(one, other, one[:, :, -1], other[:, :, 0])
+            if output.before is not None and output.behind is not None:
+                attended = torch.cat([attended, output.before[:, :starts], output.behind[:, width - 1 :]], dim=-1)
+            logits[:, width - 1, :starts] = self.out(attended)
+        return logits
+
+    def given_labels(self, output: Reading, mentions: Sequence[Mention]) -> Tensor:
+        """Probabilities of the labels of mentions whose borders are given, none left out: (S, L)."""
+        return self.mention_logits(output, mentions)[:, 1:].float().softmax(dim=1)
+
+
+def _attended(ahead: Tensor, back: Tensor, last: Tensor, first: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Outputs (…, M, H) each way, weighed by their products with the final states (…, H): (…, 2 H)."""
+    scores = (ahead @ last.unsqueeze(-1) + back @ first.unsqueeze(-1)).squeeze(-1)  # (…, M)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(dim=-1).unsqueeze(-2)  # (…, 1, M)
+    return torch.cat([weights @ ahead, weights @ back], dim=-1).squeeze(-2)
+
+
+def _run(lstm: nn.LSTM, vectors: Tensor, lengths: Tensor) -> Tensor:
+    """The outputs (S, M, H) of mentions of different lengths; what is longer costs more, nothing is padded."""
+    packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
+
+
+def _means(vectors: Tensor, mask: Tensor, reach: int) -> Tensor:
+    """The means of up to `reach` words behind each word, or before it where that is negative: (B, T, D)."""
+    steps = range(1, abs(reach) + 1)
+    real = mask.unsqueeze(-1).to(vectors.dtype)  # (B, T, 1)
+
+    def moved(source: Tensor, by: int) -> Tensor:
+        return shifted(source, by) if reach > 0 else shifted(source.flip(1), by).flip(1)
+
+    total = torch.stack([moved(vectors, by) for by in steps]).sum(dim=0)
+    count = torch.stack([moved(real, by) for by in steps]).sum(dim=0)
+    return total / count.clamp(min=1)
+
+
+def _labels_only(logits: Tensor, gold: Tensor) -> Loss:
+    """The loss of the paper: labels alone, there is no none."""
+    wrong = nn.functional.cross_entropy(logits[:, 1:], gold - 1, reduction="sum")
+    return Loss(wrong, torch.tensor(len(gold), device=gold.device))
