@@ -1,11 +1,11 @@
 """An encoder and weighted heads, one of which answers. Two heads with weights are Bundling Learning (equation 19)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
 from nestling.errors import InvalidValueError
-from nestling.heads.head import Inspectable, Loss, Targets
+from nestling.heads.head import Inspectable, Labeller, Loss, Mention, Targets
 from nestling.nn.batch import Batch, Words
 from nestling.types import Entity
 
@@ -42,6 +42,13 @@ class Model(nn.Module):
         words: Words = self.encoder(batch)
         head = self.heads[self.answer]
         return head.candidates(head(words))  # type: ignore[no-any-return, operator]
+
+    def given_labels(self, batch: Batch, mentions: Sequence[Mention]) -> Tensor:
+        """Probabilities of labels (S, L) for mentions whose borders are given, by the answering head."""
+        head = self.heads[self.answer]
+        if not isinstance(head, Labeller):
+            raise InvalidValueError(f"the head {self.answer!r} does not label mentions whose borders are given")
+        return head.given_labels(head(self.encoder(batch)), mentions)
 
     def inspect(self, batch: Batch, targets: Targets) -> dict[str, tuple[float, float]]:
         """Where the answering head loses entities, if it can tell: sums and what they are out of."""

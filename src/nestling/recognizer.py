@@ -11,6 +11,7 @@ import torch
 from nestling.data.batches import Batcher, Passage, by_words, passages
 from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
+from nestling.evaluation.given import Labelled
 from nestling.model import Model
 from nestling.text import parse
 from nestling.types import Document, Entity
@@ -64,6 +65,23 @@ class Recognizer:
                 yield from self._found(held)
                 held, words = [], 0
         yield from self._found(held)
+
+    def label_given(self, documents: Iterable[Document]) -> Iterator[Labelled]:
+        """The labels that the model gives to the entities that documents have, borders untouched; in no set order."""
+        made = list(passages(documents, room=self.room, size=self.size))
+        device = next(self.model.parameters()).device
+        for batch in by_words(made, _BATCH_WORDS):
+            own = [made[n] for n in batch]
+            sentences = [sentence for passage in own for sentence in passage.sentences]
+            entities = [(row, entity) for row, sentence in enumerate(sentences) for entity in sentence.entities]
+            parts = [(row, (part,)) for row, entity in entities for part in entity.fragments]
+            with torch.inference_mode():
+                asked = [(row, entity.fragments) for row, entity in entities] + parts
+                rows = self.model.given_labels(self.batcher.batch(own).to(device), asked).tolist()
+            found = iter([dict(zip(self.batcher.labels, row, strict=True)) for row in rows[len(entities) :]])
+            for (_, entity), row in zip(entities, rows, strict=False):
+                whole = dict(zip(self.batcher.labels, row, strict=True))
+                yield Labelled(entity.label, whole, tuple(islice(found, len(entity.fragments))))
 
     def inspect(self, documents: Iterable[Document]) -> dict[str, float]:
         """Where the model loses the entities that documents have, if its head can tell; each figure is a mean."""

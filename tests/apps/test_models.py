@@ -72,6 +72,17 @@ def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa
     assert after == pytest.approx(max(before, best), abs=1e-3)
 
 
+def test_given_spans(nestling, config, tmp_path):  # noqa: F811
+    run = tmp_path / "run"
+    config.write_text(CONFIG.replace("[heads.span]", "[heads.fragments]\nnegatives = 0\nsize = 16"))
+    assert nestling("train", config, "--out", run, "--set", "training.epochs=30")[0] == 0
+    code, output, _ = nestling("evaluate", run, GOLD, "--given-spans", "--json")
+    found = json.loads(output)
+    assert (code, found["continuous"], found["discontinuous"]) == (0, 34, 2)
+    assert found["given_spans_accuracy"] > 80
+    assert "no NER F1" in nestling("evaluate", run, GOLD, "--given-spans")[1]
+
+
 def test_seeds(nestling, config, tmp_path):  # noqa: F811
     code, output, _ = nestling(
         "train", config, "--out", tmp_path / "runs", "--seeds", 2, "--set", "training.epochs=2", "--json"

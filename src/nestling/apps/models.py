@@ -19,6 +19,7 @@ from nestling.data.files import Source
 from nestling.data.formats import jsonl
 from nestling.decoding import Rule
 from nestling.errors import DataError
+from nestling.evaluation.given import GivenSpans, given_spans
 from nestling.evaluation.scores import score
 from nestling.text import parse
 from nestling.types import Document
@@ -120,6 +121,9 @@ def evaluate(
     root: Root = None,
     language: Language = None,
     answer: Answer = None,
+    has_given_spans: Annotated[
+        bool, typer.Option("--given-spans", help="Only label gold's mentions: accuracy of labels, no NER score.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
@@ -128,12 +132,28 @@ def evaluate(
     parts = one_part(data, Reading(format, root, language))
     recognizer = load(model, answer=answer)
     gold, inputs = gold_and_inputs(parts, recognizer.language)
+    if has_given_spans:
+        _print_given_spans(given_spans(recognizer.label_given(gold)), as_json)
+        return
     scores = score(gold, recognizer.pipe(inputs))
     if as_json:
         typer.echo(json.dumps(scores.as_json(), ensure_ascii=False, indent=1))
         return
     for table in score_tables(scores):
         out.print(table, "")
+
+
+def _print_given_spans(found: GivenSpans, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=1))
+        return
+    total, right = found.continuous + found.discontinuous, found.continuous_right + found.discontinuous_right
+    out.print(f"accuracy of labels, borders given: {found.accuracy:.2f} % ({right} of {total})")
+    if found.discontinuous:
+        rule = f"{found.discontinuous_right} by fragments, {found.joined_right} as a whole"
+        out.print(f"discontinuous mentions: {found.discontinuous}, right: {rule}")
+    derived = f"precision {found.paper_precision:.2f}, recall {found.paper_recall:.2f}, F1 {found.paper_f1:.2f}"
+    out.print(f"what the SNG paper derives from it: {derived}. Borders are given, so this is no NER F1.")
 
 
 def gold_and_inputs(parts: Named, language: str) -> tuple[list[Document], list[Document]]:

@@ -16,13 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nestling.heads.head import Loss, Targets
+from nestling.heads.head import Loss, Mention, Targets
 from nestling.nn.batch import Words
 from nestling.nn.matching import drawn, paired
 from nestling.nn.spans import mask_of, shifted, windows
-from nestling.types import Entity, Labels, Span
-
-Mention = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
+from nestling.types import Entity, Labels
 
 
 class FragmentsSettings(BaseModel):

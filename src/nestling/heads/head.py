@@ -1,5 +1,6 @@
 """What every head has, and what it learns from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nestling.nn.batch import Words
-from nestling.types import Entity
+from nestling.types import Entity, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,18 @@ class Head(Protocol):
 
     def candidates(self, output: Any) -> list[list[Entity]]:
         """Every scored entity of every sentence, before any choice."""
+        ...
+
+
+Mention = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
+
+
+@runtime_checkable
+class Labeller(Protocol):
+    """A head that labels mentions whose borders are given."""
+
+    def given_labels(self, output: Any, mentions: Sequence[Mention]) -> Tensor:
+        """Probabilities of labels: (S, L)."""
         ...
 
 
