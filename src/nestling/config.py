@@ -1,6 +1,7 @@
 """Settings → objects: the composition root. Nothing below this file sees a settings object it does not own."""
 
 import importlib.util
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -86,12 +87,13 @@ class Built:
 
 
 def resolved(settings: Settings, train: Sequence[Document]) -> Settings:
-    """The settings with what depends on the training text filled in: ε of heads that have one."""
-    lengths: dict[int, int] = {}
-    for entity in (entity for document in train for entity in document.entities if not entity.is_discontinuous):
-        lengths[len(entity)] = lengths.get(len(entity), 0) + 1
+    """The settings with what depends on the training text filled in: how wide the spans of heads are."""
+    entities = [entity for document in train for entity in document.entities]
+    continuous = smallest_epsilon(Counter(len(e) for e in entities if not e.is_discontinuous)) or 1
+    gapped = smallest_epsilon(Counter(len(e.hull) for e in entities if e.is_discontinuous)) or 1
+    known = {"widest": continuous, "reach": max(continuous, gapped)}
     heads = {
-        name: own | {"widest": smallest_epsilon(lengths) or 1} if "widest" in own and own["widest"] is None else own
+        name: own | {key: width for key, width in known.items() if key in own and own[key] is None}
         for name, own in settings.heads.items()
     }
     return settings.model_copy(update={"heads": heads})

@@ -23,8 +23,9 @@ from nestling.data.batches import passages
 from nestling.data.files import written
 from nestling.data.formats import FORMATS, guess, read
 from nestling.errors import CheckpointError, SettingsError, TrainingError
-from nestling.evaluation.scores import Scores, score
-from nestling.settings import DataSettings, Settings
+from nestling.evaluation.given import given_spans
+from nestling.evaluation.scores import score
+from nestling.settings import DataSettings, Settings, settings_of
 from nestling.text import parse, resplit
 from nestling.training import Step, Trainer
 from nestling.types import Document, Labels
@@ -59,7 +60,8 @@ class Run:
             raise TrainingError("the training text has no entities: there is nothing to learn")
         self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
         self.recognizer = self.built.recognizer()
-        self.scores: Scores | None = None
+        self.dev_figures: dict[str, float] = {}
+        self.measure = {"f1": "strict F1", "given_spans": "accuracy of given spans"}[self.settings.training.measure]
         self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
         size = self.recognizer.size
         made = list(passages(self.corpus.train, room=self.settings.encoder.context, size=size))
@@ -73,8 +75,11 @@ class Run:
             raise SettingsError(f"{self.folder} is not empty; go on with --resume, or name another with --out")
 
     def _require_same_settings(self) -> None:
-        saved = json.loads((self.folder / "settings.json").read_text(encoding="utf-8"))
-        if saved != self.settings.model_dump(mode="json"):
+        path = self.folder / "settings.json"
+        saved = settings_of(json.loads(path.read_text(encoding="utf-8")), str(path))
+        if (
+            saved.model_copy(update={"decoding": self.settings.decoding}) != self.settings
+        ):  # decoding may be tuned since
             raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
 
     def steps(self) -> Iterator[Step]:
@@ -120,17 +125,21 @@ class Run:
         return found
 
     def _evaluate(self) -> float:
-        self.scores = score(self.corpus.dev, self.recognizer.pipe(self.corpus.dev_inputs))
+        if self.settings.training.measure == "given_spans":
+            given = given_spans(self.recognizer.label_given(self.corpus.dev))
+            self.dev_figures = given.as_json()
+            return given.accuracy
+        scores = score(self.corpus.dev, self.recognizer.pipe(self.corpus.dev_inputs))
+        self.dev_figures = scores.strict.as_json()
         self.inside = self.recognizer.inspect(corpora.first_sentences(self.corpus.dev, 0, _INSPECTED))
-        return self.scores.strict.f1
+        return scores.strict.f1
 
     def _record(self, step: Step, losses: dict[str, float], seconds: float, words: int) -> None:
-        dev = self.scores.strict.as_json() if self.scores else {}
         row: dict[str, Any] = {
             "epoch": step.progress.epoch,
             "step": step.progress.step,
             "losses": {name: round(value, 6) for name, value in losses.items()},
-            "dev": dev,
+            "dev": self.dev_figures,
             **({"inside": self.inside} if self.inside else {}),
             "is_best": step.is_best,
             "seconds": round(seconds, 2),
@@ -141,7 +150,9 @@ class Run:
         kept = [line for line in before if json.loads(line)["step"] < step.progress.step]  # of a run that was resumed
         with written(path) as temporary:
             temporary.write_text("\n".join([*kept, json.dumps(row)]) + "\n", encoding="utf-8")
-        self._log([f"epoch {step.progress.epoch}: loss {losses.get('total', 0):.4f}, dev F1 {step.score:.2f}"])
+        self._log(
+            [f"epoch {step.progress.epoch}: loss {losses.get('total', 0):.4f}, dev {self.measure} {step.score:.2f}"]
+        )
 
     def _log(self, lines: Sequence[str]) -> None:
         with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
@@ -159,7 +170,7 @@ class Run:
             "",
             f"* Trained on: {data.corpus or data.train}, {len(self.corpus.train)} documents",
             f"* Heads: {heads}; {self.settings.answer} answers",
-            f"* Best strict F1 on dev: {progress.best:.2f}, in epoch {progress.best_epoch + 1} of {progress.epoch}",
+            f"* Best {self.measure} on dev: {progress.best:.2f}, epoch {progress.best_epoch + 1} of {progress.epoch}",
             "* Settings: settings.json; every epoch: metrics.jsonl",
             "",
             "```python",

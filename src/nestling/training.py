@@ -6,6 +6,7 @@ and resumed ends with the weights of one that was not.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import torch
 from accelerate import Accelerator
@@ -31,6 +32,9 @@ class TrainingSettings(BaseModel):
     warm_up: float = Field(default=0.1, ge=0, lt=1, description="share of steps")
     decay: float = Field(default=0.01, ge=0)
     clip: float = Field(default=1.0, gt=0)
+    measure: Literal["f1", "given_spans"] = Field(
+        default="f1", description="of dev, picks the best epoch: strict F1, or the accuracy of labels of given spans"
+    )
     patience: int | None = Field(default=None, ge=1, description="epochs without a better dev score before it stops")
     seed: int = 0
     precision: str = "no"

@@ -39,7 +39,7 @@ def config(tmp_path):
 def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  # noqa: F811
     code, output, errors = nestling("train", config, "--out", tmp_path / "run")
     assert code == 0
-    assert "dev F1" in output
+    assert "dev strict F1" in output
     assert "ε = 8; 0 of 34 entities of train are longer" in errors
     assert "Best strict F1 on dev" in (tmp_path / "run" / "README.md").read_text()
     code, output, _ = nestling("evaluate", tmp_path / "run", GOLD, "--json")

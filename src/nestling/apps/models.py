@@ -64,11 +64,13 @@ def train(
     for n in range(seeds):
         own = folder if seeds == 1 else folder / f"seed-{settings.training.seed + n}"
         results.append(_train(_with_seed(settings, settings.training.seed + n), own, resume, quiet=as_json))
-    best = [row["dev_f1"] for row in results]
+    best = [row["dev"] for row in results]
     if as_json:
         typer.echo(json.dumps(results, indent=1))
     elif seeds > 1:
-        out.print(f"dev F1 {statistics.mean(best):.2f} ± {statistics.stdev(best):.2f} over {seeds} seeds")
+        out.print(
+            f"dev {results[0]['measure']} {statistics.mean(best):.2f} ± {statistics.stdev(best):.2f} over {seeds} seeds"
+        )
 
 
 def _with_seed(settings: "Settings", seed: int) -> "Settings":
@@ -76,7 +78,7 @@ def _with_seed(settings: "Settings", seed: int) -> "Settings":
 
 
 def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> dict[str, Any]:
-    """One run, with a bar that shows loss, dev F1, words a second and the time left."""
+    """One run, with a bar that shows loss, dev score, words a second and the time left."""
     from nestling.run import Run
 
     run = Run(settings, folder, resume=resume)
@@ -94,7 +96,7 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
                 loss = step.losses["total"] if not loss else 0.95 * loss + 0.05 * step.losses["total"]
             share = (step.progress.epoch + step.progress.batch / max(step.batches, 1)) / settings.training.epochs
             speed = words / max(time.monotonic() - started, 1e-9)
-            best = f"dev F1 {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
+            best = f"dev {run.measure} {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
             bar.update(
                 task,
                 completed=share,
@@ -102,14 +104,17 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
             )
             if step.score is not None and not quiet and run.is_main:
                 mark = " (best)" if step.is_best else ""
-                bar.console.print(f"epoch {step.progress.epoch}: loss {loss:.4f}, dev F1 {step.score:.2f}{mark}")
+                bar.console.print(
+                    f"epoch {step.progress.epoch}: loss {loss:.4f}, dev {run.measure} {step.score:.2f}{mark}"
+                )
     progress = run.trainer.progress
     if not quiet and run.is_main:
-        out.print(f"{folder}: dev F1 {progress.best:.2f}, in epoch {progress.best_epoch + 1}", markup=False)
+        out.print(f"{folder}: dev {run.measure} {progress.best:.2f}, in epoch {progress.best_epoch + 1}", markup=False)
     return {
         "folder": str(folder),
         "seed": settings.training.seed,
-        "dev_f1": round(progress.best, 4),
+        "dev": round(progress.best, 4),
+        "measure": run.measure,
         "best_epoch": progress.best_epoch + 1,
     }
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from torch import nn
 
 from nestling.heads.fragments import FragmentsHead, FragmentsSettings
+from nestling.heads.grid import GridHead, GridSettings
 from nestling.heads.sequence import SequenceHead, SequenceSettings
 from nestling.heads.span import SpanHead, SpanSettings
 from nestling.heads.two_stage import TwoStageHead, TwoStageSettings
@@ -19,12 +20,15 @@ HEADS: dict[str, tuple[Callable[..., nn.Module], type[BaseModel]]] = {
     "span": (SpanHead, SpanSettings),
     "two_stage": (TwoStageHead, TwoStageSettings),
     "fragments": (FragmentsHead, FragmentsSettings),
+    "grid": (GridHead, GridSettings),
 }
 
 __all__ = [
     "HEADS",
     "FragmentsHead",
     "FragmentsSettings",
+    "GridHead",
+    "GridSettings",
     "SequenceHead",
     "SequenceSettings",
     "SpanHead",
