@@ -13,6 +13,13 @@ RESULTS = ROOT / "benchmarks" / "results"
 KEY = ("experiment", "corpus", "part", "model", "encoder", "seed")
 
 
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+
+
+COMMIT = _git("rev-parse", "--short", "HEAD") + ("-changed" if _git("status", "--porcelain", "src", "configs") else "")
+
+
 def records(experiment: str) -> list[dict[str, Any]]:
     path = RESULTS / f"{experiment}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -20,10 +27,7 @@ def records(experiment: str) -> list[dict[str, Any]]:
 
 def add(record: dict[str, Any]) -> None:
     """Adds a record, in place of one of the same experiment, corpus, part, model, encoder and seed."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    record = {**record, "commit": done.stdout.strip()}
+    record = {**record, "commit": COMMIT}
     key = [record[name] for name in KEY]
     with (ROOT / "runs" / "records.lock").open("w") as lock:  # several benchmarks may run at once
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import nestling
 from nestling.data.batches import Batcher, passages
@@ -25,8 +26,10 @@ class Foreign(nn.Module):
         self.gru = nn.GRU(size, size // 2, batch_first=True, bidirectional=True)
 
     def forward(self, batch: Batch) -> Words:
-        vectors, _ = self.gru(self.table(batch.features["words"]))
-        return Words(vectors, vectors.mean(dim=1), batch.mask)
+        lengths = batch.mask.sum(dim=1)
+        packed = pack_padded_sequence(self.table(batch.features["words"]), lengths, True, enforce_sorted=False)
+        vectors, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)  # padding is 0, so sums leave it out
+        return Words(vectors, vectors.sum(dim=1) / lengths.unsqueeze(1), batch.mask)
 
 
 def main() -> None:

@@ -19,3 +19,9 @@ def test_rules_and_thresholds():
 def test_soft_nms_then_the_rule():
     found = Decoder(rule="any", method="soft_nms", threshold=0.3, decay=0.5, overlap=0.7)(CANDIDATES)
     assert [(e.start, e.end) for e in found] == [(0, 4), (1, 3), (3, 6)]  # the third falls to 0.225
+
+
+def test_thresholds_by_label_hold_with_soft_nms_too():
+    decode = Decoder(method="soft_nms", rule="any", threshold=0.5, thresholds={"A": 0.1, "B": 0.85}, decay=0.5)
+    candidates = [Entity.at(0, 1, "A", 0.3), Entity.at(3, 6, "C", 0.95), Entity.at(3, 5, "B", 0.9)]
+    assert [e.label for e in decode(candidates)] == ["C", "A"]  # B falls to 0.45

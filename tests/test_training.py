@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,10 @@ from nestling.data.formats import write
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.scores import score
 from nestling.heads import HEADS
-from nestling.run import Run
+from nestling.run import Run, load_corpus
 from nestling.settings import load_settings, settings_of
 from nestling.training import rate_at
-from nestling.types import Document, Entity
+from nestling.types import Document, Entity, Span
 from tests.conftest import ROOT
 
 TOWNS, PEOPLE = ("Rome", "Oslo", "Lima", "Bonn"), ("Ann", "Bob", "Eve", "Tom")
@@ -168,6 +169,41 @@ def test_a_run_that_is_cut_and_resumed_ends_like_one_that_was_not(tmp_path):
     assert list(trained(tmp_path, settings, "cut", resume=True)[1]) == []  # nothing is left to do
 
 
+def test_an_epoch_that_was_cut_is_recorded_whole(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=2)
+    trained(tmp_path, settings, "whole")
+    steps = Run(settings_of(settings, "test"), tmp_path / "cut").steps()
+    next(steps)
+    steps.close()  # saves where it stands
+    assert json.loads((tmp_path / "cut" / "training" / "state.json").read_text())["progress"]["step"] == 1
+    trained(tmp_path, settings, "cut", resume=True)
+    first = [
+        json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[0])["losses"]
+        for name in ("whole", "cut")
+    ]
+    assert first[0] == first[1]
+
+
+def test_raw_json_lines_are_learnt_as_they_will_be_met(tmp_path):
+    """A text without words is split without its mentions, in training, for dev and in use."""
+    row = {"id": "a", "text": "antiadrenergic drug", "entities": [{"fragments": [[4, 9]], "label": "X"}]}
+    (tmp_path / "data.jsonl").write_text(json.dumps(row) + "\n")
+    data = {"train": str(tmp_path / "data.jsonl"), "dev": str(tmp_path / "data.jsonl")}
+    made = load_corpus(settings_of({"data": data, "heads": {"span": {}}}, "test").data)
+    assert [sentence.words for sentence in made.train[0].sentences] == [("antiadrenergic", "drug")]
+    assert [sentence.words for sentence in made.dev_inputs[0].sentences] == [("antiadrenergic", "drug")]
+    assert any("1 were widened" in note for note in made.notes)
+
+
+def test_building_leaves_the_callers_random_numbers_alone(tmp_path):
+    trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load(tmp_path / "run")
+    assert torch.equal(torch.rand(3), expected)
+
+
 def test_patience_stops_early(tmp_path):
     run, _ = trained(tmp_path, table(tmp_path, {"span": {}}, epochs=30, patience=2, head_rate=1e-9))
     assert run.trainer.progress.epoch <= 4
@@ -271,7 +307,7 @@ class TestBadInput:
     def test_a_loss_that_is_not_a_number(self, tmp_path):
         run = Run(settings_of(table(tmp_path, {"span": {}}), "test"), tmp_path / "run")
         run.built.model.heads["span"].of_width.bias.data[:] = float("nan")
-        with pytest.raises(TrainingError, match="the loss is nan in epoch 1, step 1; lower"):
+        with pytest.raises(TrainingError, match="the loss is nan in epoch 1, step 1; go on .* lower"):
             list(run.steps())
 
     def test_a_folder_that_is_not_empty(self, tmp_path):
@@ -307,11 +343,109 @@ class TestBadInput:
         with pytest.raises(CheckpointError, match="is damaged"):
             load(folder)
         (folder / "manifest.json").write_text(json.dumps(manifest))
-        (folder / "labels.json").write_text('["PER"]')
-        with pytest.raises(CheckpointError, match="do not fit the settings"):
+        before = (folder / "labels.json").read_text()
+        (folder / "labels.json").write_text('["PER", "LOC"]')  # turned round
+        with pytest.raises(CheckpointError, match="labels.json: is missing or damaged"):
+            load(folder)
+        (folder / "manifest.json").write_text(json.dumps(manifest | {"files": {}}))
+        for labels, message in (('["PER"]', "do not fit the settings"), ("[1, 2]", "is damaged")):
+            (folder / "labels.json").write_text(labels)
+            with pytest.raises(CheckpointError, match=message):
+                load(folder)
+        (folder / "labels.json").write_text(before)
+        (folder / "vocabularies.json").write_text('{"affixes": 3}')
+        with pytest.raises(CheckpointError, match="is damaged"):
+            load(folder)
+        (folder / "manifest.json").write_text('{"format": 1}')
+        (folder / "vocabularies.json").write_text("{}")
+        with pytest.raises(CheckpointError, match="names no weights"):
             load(folder)
         with pytest.raises(CheckpointError, match="is this a model folder"):
             load(tmp_path / "nothing")
+
+    def test_a_transformer_folder_runs_no_code_and_asks_no_hub(self, tmp_path, tiny_transformer, monkeypatch):
+        trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+        folder = tmp_path / "run"
+        manifest = json.loads((folder / "manifest.json").read_text()) | {"files": {}}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        config = json.loads((folder / "transformer" / "config.json").read_text())
+        evil = config | {"model_type": "evil", "auto_map": {"AutoConfig": "evil.C", "AutoModel": "evil.M"}}
+        (folder / "transformer" / "config.json").write_text(json.dumps(evil))
+        (folder / "transformer" / "evil.py").write_text("open('ran', 'w')")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("builtins.input", lambda *_: "y")
+        with pytest.raises(CheckpointError, match="cannot be loaded"):
+            load(folder)
+        assert not (tmp_path / "ran").exists()
+        shutil.rmtree(folder / "transformer")
+        with pytest.raises(CheckpointError, match="transformer: is missing"):
+            load(folder)
+
+    def test_weights_of_half_precision_are_learnt_in_full(self, tmp_path, tiny_transformer):
+        from transformers import AutoModel, AutoTokenizer
+
+        AutoModel.from_pretrained(tiny_transformer).to(torch.bfloat16).save_pretrained(tmp_path / "half")
+        AutoTokenizer.from_pretrained(tiny_transformer).save_pretrained(tmp_path / "half")
+        run, _ = trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tmp_path / "half"), epochs=1))
+        assert {p.dtype for p in run.built.model.parameters()} == {torch.float32}
+        load(tmp_path / "run")
+
+    def test_a_model_without_its_state_is_not_overwritten(self, tmp_path):
+        settings = table(tmp_path, {"span": {}}, epochs=1)
+        trained(tmp_path, settings)
+        shutil.rmtree(tmp_path / "run" / "training")
+        with pytest.raises(CheckpointError, match="not where its training stood"):
+            Run(settings_of(settings, "test"), tmp_path / "run", resume=True)
+
+    def test_another_training_text_is_noticed(self, tmp_path):
+        settings = table(tmp_path, {"span": {}}, epochs=1)
+        trained(tmp_path, settings)
+        write([Document.of_words("d", [(["Ann"], [Entity.at(0, 1, "ZZZ")])])], tmp_path / "data.jsonl")
+        with pytest.raises(CheckpointError, match="another training text"):
+            Run(settings_of(settings, "test"), tmp_path / "run", resume=True)
+
+    def test_a_gradient_that_is_not_a_number_touches_nothing(self, tmp_path):
+        run = Run(settings_of(table(tmp_path, {"span": {}}), "test"), tmp_path / "run")
+        bias = run.built.model.heads["span"].of_width.bias
+        steps = run.steps()
+        next(steps)
+        bias.register_hook(lambda gradient: gradient * float("nan"))
+        with pytest.raises(TrainingError, match="the gradient is nan"):
+            next(steps)
+        assert all(torch.isfinite(p).all() for p in run.built.model.parameters())
+        slower = table(tmp_path, {"span": {}}, head_rate=1e-4)
+        assert Run(settings_of(slower, "test"), tmp_path / "run", resume=True).trainer.progress.step == 0
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"training": {"seed": -1}}, "training.seed"),
+            ({"training": {"precision": "x"}}, "training.precision"),
+            ({"encoder": {"parts": []}}, "encoder.parts"),
+            ({"encoder": {"top": {"kind": "bilstm", "size": 33}}}, "multiple of 2"),
+            ({"heads": {"span": 5}}, "heads.span: a table"),
+            ({"heads": {"span": {"dropout": 2}}}, "less than 1"),
+            ({"heads": {"span": {"wieght": 2}}}, "did you mean 'weight'"),
+            ({"heads": {"span": {"weight": float("nan")}}}, "not a number from 0 up"),
+            ({"heads": {"span": {"weight": 0}}}, "all weights are 0"),
+            ({"heads": {"two_stage": {"loss_weights": [1, -1, 1]}}}, "greater than or equal to 0"),
+            ({"decoding": {"thresholds": {"A": 5}}}, "thresholds.A"),
+            ({"seed": 1}, "'seed' belongs in another table"),
+        ],
+    )
+    def test_settings_that_cannot_be(self, change, message):
+        with pytest.raises(SettingsError, match=message):
+            settings_of({"heads": {"span": {}}, **change}, "x.toml")
+
+    def test_what_a_head_cannot_express_is_told(self, tmp_path):
+        settings = table(tmp_path, {"sequence": {}}, epochs=1)
+        twice = [Entity.at(0, 2, "A"), Entity.at(0, 2, "B"), Entity.at(0, 1, "A")]
+        gapped = Entity((Span(0, 1), Span(2, 3)), "A")
+        write([Document.of_words("d", [(["x", "y", "z"], [*twice, gapped])])], tmp_path / "data.jsonl")
+        notes = " ".join(Run(settings_of(settings, "test"), tmp_path / "run").notes())
+        assert "1 entities of train are discontinuous; sequence finds none" in notes
+        assert "1 entities of train have the very words of another" in notes
+        assert "tags hold one layer" in notes
 
     def test_a_disk_that_is_full_while_saving(self, tmp_path, tiny_transformer):
         """A limit on the size of files stands in for the disk: the old model stays, and one line says why."""

@@ -12,25 +12,29 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from nestling.config import Built, build
 from nestling.data.files import Source, written
 from nestling.decoding import Rule
-from nestling.errors import CheckpointError, DataError, UnknownNameError
+from nestling.errors import CheckpointError, DataError, InvalidValueError, SettingsError, UnknownNameError
 from nestling.recognizer import Decoder, Recognizer
 from nestling.settings import DecodingSettings, settings_of
 from nestling.training import Progress, Trainer
 from nestling.types import Labels
 
 FORMAT = 1
+_LABELS = TypeAdapter(list[str], config={"strict": True})
+_VOCABULARIES = TypeAdapter(dict[str, list[str]], config={"strict": True})
 _PACKAGES = ("nestling", "torch", "transformers")
 
 
 def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None = None) -> None:
     """Writes everything that `load` needs; the weights are the model's own where none are given."""
+    folder.mkdir(parents=True, exist_ok=True)
     _write_json(folder / "settings.json", built.settings.model_dump(mode="json"))
     _write_json(folder / "labels.json", list(built.batcher.labels))
     _write_json(folder / "vocabularies.json", built.vocabularies)
@@ -52,7 +56,8 @@ def save_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     """Replaces the weights of a model folder."""
     entry = _save_tensors(folder, "model", weights)
     packages = {name: version(name) for name in _PACKAGES}
-    _write_json(folder / "manifest.json", {"format": FORMAT, "weights": entry, "packages": packages})
+    manifest = {"format": FORMAT, "weights": entry, "files": _hashes(folder), "packages": packages}
+    _write_json(folder / "manifest.json", manifest)
     _remove_others(folder, "model", entry["file"])
 
 
@@ -65,9 +70,14 @@ def load_model(folder: Path | str) -> Built:
             f"{folder}: format {manifest.get('format')}, but this nestling reads {FORMAT}; install a newer one"
         )
     settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
-    labels = Labels(tuple(_read_json(folder / "labels.json", list)))
-    built = build(settings, labels, _read_json(folder / "vocabularies.json", dict), saved=folder)
-    load_weights(built, _load_tensors(folder, manifest["weights"]))
+    _require_whole(folder, manifest.get("files", {}))
+    names, vocabularies = _read_json(folder / "labels.json", list), _read_json(folder / "vocabularies.json", dict)
+    try:
+        labels = Labels(tuple(_LABELS.validate_python(names)))
+        built = build(settings, labels, _VOCABULARIES.validate_python(vocabularies), saved=folder)
+    except (ValidationError, InvalidValueError, ValueError, SettingsError) as error:
+        raise CheckpointError(f"{folder}: is damaged: {str(error).splitlines()[0]}") from None
+    load_weights(built, _load_tensors(folder, manifest.get("weights")))
     built.model.eval()
     return built
 
@@ -82,37 +92,45 @@ def load(
             raise UnknownNameError("head of this model", answer, built.model.heads.keys())
         built.model.answer = answer
     recognizer = built.recognizer()
-    changes = {"threshold": threshold, "rule": rule}
-    recognizer.decoder = replace(recognizer.decoder, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
+    if threshold is not None:  # for all labels
+        recognizer.decoder = replace(recognizer.decoder, threshold=threshold, thresholds={})
+    if rule is not None:
+        recognizer.decoder = replace(recognizer.decoder, rule=rule)
     return recognizer
 
 
 def load_weights(built: Built, weights: Mapping[str, Tensor]) -> None:
     """Fills a model; weights of other names or shapes are refused."""
+    _fill(built.model, weights)
+
+
+def _fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     try:
-        built.model.load_state_dict(dict(weights))
+        model.load_state_dict(dict(weights))
     except RuntimeError as error:
         raise CheckpointError(f"the weights do not fit the settings: {str(error).splitlines()[1].strip()}") from None
 
 
-def save_state(folder: Path, trainer: Trainer) -> None:
-    """Writes where training stands: weights, optimiser and progress."""
+def save_state(folder: Path, trainer: Trainer, *, made_from: str, sums: Mapping[str, Any]) -> None:
+    """Writes where training stands: weights, optimiser, progress, a hash of its text, and sums of the epoch so far."""
     tensors = {f"weights.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     for name, parameter in trainer.model.named_parameters():
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             tensors[f"{key}.{name}"] = value
     entry = _save_tensors(folder / "training", f"state-{trainer.progress.step}", tensors)
-    _write_json(folder / "training" / "state.json", {"progress": asdict(trainer.progress), "tensors": entry})
+    state = {"progress": asdict(trainer.progress), "tensors": entry, "made_from": made_from, "sums": sums}
+    _write_json(folder / "training" / "state.json", state)
     _remove_others(folder / "training", "state", entry["file"])
 
 
-def load_state(folder: Path, trainer: Trainer) -> None:
-    """Puts a trainer where the saved one stood."""
+def load_state(folder: Path, trainer: Trainer, *, made_from: str) -> dict[str, Any]:
+    """Puts a trainer where the saved one stood; gives the sums of the epoch so far."""
     state = _read_json(folder / "training" / "state.json", dict)
-    tensors = _load_tensors(folder / "training", state["tensors"])
-    trainer.model.load_state_dict(
-        {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
-    )
+    if state.get("made_from", made_from) != made_from:
+        raise CheckpointError(f"{folder} was begun with another training text; resume with that, or begin anew")
+    tensors = _load_tensors(folder / "training", state.get("tensors"))
+    weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
+    _fill(trainer.model, weights)
     for name, parameter in trainer.model.named_parameters():
         moments = {
             key: tensors[f"{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors
@@ -120,6 +138,7 @@ def load_state(folder: Path, trainer: Trainer) -> None:
         if moments:
             trainer.optimizer.state[parameter] = moments
     trainer.progress = Progress(**state["progress"])
+    return dict(state.get("sums", {}))
 
 
 def _save_tensors(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> dict[str, str]:
@@ -150,6 +169,20 @@ def _load_tensors(folder: Path, entry: Any) -> dict[str, Tensor]:
         return load_file(path)
     except SafetensorError as error:
         raise CheckpointError(f"{path}: is damaged: {error}") from None
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Hashes of what a model is besides its weights; its settings may be changed by hand."""
+    kept = [folder / "labels.json", folder / "vocabularies.json"]
+    kept += sorted(path for path in folder.glob("*/*") if path.is_file() and path.parent.name.startswith("transformer"))
+    return {path.relative_to(folder).as_posix(): _digest(path) for path in kept if path.is_file()}
+
+
+def _require_whole(folder: Path, hashes: Any) -> None:
+    found = _hashes(folder)
+    for name, digest in hashes.items() if isinstance(hashes, dict) else ():
+        if found.get(name) != digest:
+            raise CheckpointError(f"{folder / name}: is missing or damaged: its hash is not the one that was saved")
 
 
 def _digest(path: Path) -> str:

@@ -115,7 +115,12 @@ def build(
     settings: Settings, labels: Labels, vocabularies: Mapping[str, list[str]], saved: Path | None = None
 ) -> Built:
     """The objects that settings describe; from a saved model's folder, nothing else is looked for."""
-    torch.manual_seed(settings.training.seed)
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are the caller's
+        torch.manual_seed(settings.training.seed)
+        return _built(settings, labels, vocabularies, saved)
+
+
+def _built(settings: Settings, labels: Labels, vocabularies: Mapping[str, list[str]], saved: Path | None) -> Built:
     parts: list[nn.Module] = []
     indexers: dict[str, Indexer] = {}
     tokenizers: dict[str, Any] = {}
@@ -182,18 +187,24 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     where = str(saved) if saved else str(embedded()) if part.model == "embedded" else part.model
+    if saved and not saved.is_dir():
+        raise SettingsError(f"{saved}: is missing")
+    safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": saved is not None}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where)
-        config = transformers.AutoConfig.from_pretrained(where)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **safe)
+        config = transformers.AutoConfig.from_pretrained(where, **safe)
         if saved:
-            model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+            model = transformers.AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
         else:
-            model = transformers.AutoModel.from_pretrained(where, use_safetensors=True)
+            model = transformers.AutoModel.from_pretrained(where, use_safetensors=True, **safe)
+        model = model.float()  # whatever it was saved in
     except (OSError, ValueError) as error:
         raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {str(error).splitlines()[0]}") from error
     if hasattr(model, "pooler"):
         model.pooler = None  # nothing reads it
-    limit = min(int(tokenizer.model_max_length), getattr(config, "max_position_embeddings", None) or 512)
+    positions = getattr(config, "max_position_embeddings", None) or 512
+    before = getattr(getattr(model, "embeddings", None), "padding_idx", None)  # RoBERTa counts from behind its padding
+    limit = min(int(tokenizer.model_max_length), positions - (0 if before is None else before + 1))
     return Transformer(name, model, pooling=part.pooling), PieceIndexer(tokenizer, limit)
 
 

@@ -33,10 +33,14 @@ class Decoder:
 
     def __call__(self, candidates: Iterable[Entity]) -> list[Entity]:
         """The entities of one sentence, best first."""
-        kept = [e for e in candidates if e.score >= self.thresholds.get(e.label, self.threshold)]
+        kept = [e for e in candidates if self._is_likely(e)]
         if self.method == "soft_nms":
-            kept = soft_nms(kept, decay=self.decay, overlap=self.overlap, threshold=self.threshold)
+            lowered = soft_nms(kept, decay=self.decay, overlap=self.overlap, threshold=0.0)
+            kept = [e for e in lowered if self._is_likely(e)]
         return keep_best(kept, self.rule)
+
+    def _is_likely(self, entity: Entity) -> bool:
+        return entity.score >= self.thresholds.get(entity.label, self.threshold)
 
 
 class Recognizer:
@@ -45,8 +49,9 @@ class Recognizer:
     def __init__(
         self, model: Model, batcher: Batcher, *, decoder: Decoder, language: str = "en", room: int = 0
     ) -> None:
-        self.model, self.batcher, self.decoder, self.language, self.room = model, batcher, decoder, language, room
+        self.model, self.batcher, self.decoder, self.language = model, batcher, decoder, language
         indexers = [indexer for indexer in batcher.indexers.values() if isinstance(indexer, PieceIndexer)]
+        self.room = min([room, *(indexer.room for indexer in indexers)])  # a sentence is whole before it has context
         self.size: Callable[[tuple[str, ...]], int] = indexers[0].size if indexers else len  # of a sentence, in pieces
 
     def __call__(self, text: str | Document) -> Document:
@@ -60,7 +65,7 @@ class Recognizer:
         for number, text in enumerate(texts):
             document = text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
             held.append(document)
-            words += sum(len(sentence) for sentence in document.sentences)
+            words += 1 + sum(len(sentence) for sentence in document.sentences)  # texts without words are held too
             if words >= _POOL_WORDS:
                 yield from self._found(held)
                 held, words = [], 0

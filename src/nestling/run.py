@@ -10,7 +10,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from nestling.config import build, learnt, resolved
 from nestling.data import corpora
 from nestling.data.batches import passages
 from nestling.data.files import written
-from nestling.data.formats import FORMATS, guess, read
-from nestling.errors import CheckpointError, SettingsError, TrainingError
+from nestling.data.formats import FORMATS, guess, is_raw, read
+from nestling.data.statistics import nesting
+from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.given import given_spans
 from nestling.evaluation.scores import score
 from nestling.settings import DataSettings, Settings, settings_of
@@ -44,6 +46,24 @@ class Corpus:
     notes: list[str]
 
 
+@dataclass(slots=True)
+class Sums:
+    """What an epoch has added up so far; saved with the state, so that a stop in its midst loses nothing."""
+
+    losses: dict[str, float] = field(default_factory=dict)
+    steps: int = 0
+    words: int = 0
+    seconds: float = 0.0
+
+    def add(self, step: Step, seconds: float) -> None:
+        """Counts one more step, or the scoring of dev."""
+        self.seconds += seconds
+        self.words += step.words
+        self.steps += bool(step.losses)
+        for name, loss in step.losses.items():
+            self.losses[name] = self.losses.get(name, 0.0) + loss
+
+
 class Run:
     """Training with everything saved that is worth saving."""
 
@@ -62,13 +82,17 @@ class Run:
         self.recognizer = self.built.recognizer()
         self.dev_figures: dict[str, float] = {}
         self.measure = {"f1": "strict F1", "given_spans": "accuracy of given spans"}[self.settings.training.measure]
+        self._known_hash: str | None = None
         self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
         size = self.recognizer.size
-        made = list(passages(self.corpus.train, room=self.settings.encoder.context, size=size))
+        made = list(passages(self.corpus.train, room=self.recognizer.room, size=size))
         self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
+        self.sums = Sums()
         if resume and (folder / "training" / "state.json").exists():
             self._require_same_settings()
-            load_state(folder, self.trainer)
+            self.sums = Sums(**load_state(folder, self.trainer, made_from=self._data_hash()))
+        elif resume and (folder / "manifest.json").exists():
+            raise CheckpointError(f"{folder} holds a model, but not where its training stood; name another with --out")
 
     def _require_room(self, resume: bool) -> None:
         if not resume and self.folder.exists() and any(self.folder.iterdir()):
@@ -77,36 +101,53 @@ class Run:
     def _require_same_settings(self) -> None:
         path = self.folder / "settings.json"
         saved = settings_of(json.loads(path.read_text(encoding="utf-8")), str(path))
-        if (
-            saved.model_copy(update={"decoding": self.settings.decoding}) != self.settings
-        ):  # decoding may be tuned since
+        rates = {name: getattr(self.settings.training, name) for name in ("encoder_rate", "head_rate", "clip")}
+        training = saved.training.model_copy(update=rates)  # may be mended, as decoding may be tuned
+        if saved.model_copy(update={"decoding": self.settings.decoding, "training": training}) != self.settings:
             raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
 
     def steps(self) -> Iterator[Step]:
         """Trains to the end; what is best and where training stands are saved on the way."""
         if self.is_main and self.trainer.progress.step == 0:
+            self._save_state()  # first, so that a model is never there without it
             save_model(self.folder, self.built)
             processes = f"{self.accelerator.num_processes} process(es) on {self.accelerator.device.type}"
             self._log([processes, *self.corpus.notes, *self.notes()])
-        saved = started = time.monotonic()
-        losses: Counter[str] = Counter()
-        words = steps = 0
+        saved = clock = time.monotonic()
         for step in self.trainer.steps(self._evaluate):
-            steps, words = steps + 1, words + step.words
-            losses.update(step.losses)
+            clock, before = time.monotonic(), clock
+            self.sums.add(step, clock - before)
             if step.score is not None and self.is_main:
-                seconds = time.monotonic() - started
-                means = {name: total / max(steps - 1, 1) for name, total in losses.items()}
-                self._record(step, means, seconds, words)
-                started, losses, words, steps = time.monotonic(), Counter(), 0, 0
+                self._record(step)
                 if step.is_best:
                     save_weights(self.folder, self.built.model.state_dict())
-            if self.is_main and (step.score is not None or time.monotonic() - saved > self.save_seconds):
-                save_state(self.folder, self.trainer)
+            if step.score is not None:
+                self.sums = Sums()
+            if self.is_main and (step.score is not None or clock - saved > self.save_seconds):
+                self._save_state()
                 saved = time.monotonic()
-            yield step
+            try:
+                yield step
+            except GeneratorExit:  # whoever asked for steps wants no more
+                if self.is_main:
+                    self._save_state()
+                raise
         if self.is_main:
             self._write_card()
+
+    def _save_state(self) -> None:
+        save_state(self.folder, self.trainer, made_from=self._data_hash(), sums=asdict(self.sums))
+
+    def _data_hash(self) -> str:
+        """A hash of what is learnt from: training goes on with the same or not at all."""
+        if self._known_hash is None:
+            digest = sha256()
+            for document in self.corpus.train:
+                for sentence in document.sentences:
+                    entities = sorted((e.label, [(f.start, f.end) for f in e.fragments]) for e in sentence.entities)
+                    digest.update(repr((sentence.words, entities)).encode())
+            self._known_hash = digest.hexdigest()
+        return self._known_hash
 
     def notes(self) -> list[str]:
         """What a user should know before training."""
@@ -117,12 +158,30 @@ class Run:
                 beyond = sum(length > own["widest"] for length in lengths)
                 reach = f"{beyond} of {len(lengths)} entities of train are longer and out of reach"
                 found.append(f"{name}: ε = {own['widest']}; {reach}")
+        found += self._beyond()
         known = set(self.built.batcher.labels)
         unseen = Counter(e.label for d in self.corpus.dev for e in d.entities if e.label not in known)
         if unseen:
             named = ", ".join(f"{label} ({count})" for label, count in unseen.items())
             found.append(f"dev has labels that train has not: {named}; they count as missed")
         return found
+
+    def _beyond(self) -> Iterator[str]:
+        """What of train no head of its kind can express, and context that there is none of."""
+        answer = self.settings.answer
+        sentences = [sentence for document in self.corpus.train for sentence in document.sentences]
+        gapped = sum(entity.is_discontinuous for sentence in sentences for entity in sentence.entities)
+        if gapped and answer != "grid":
+            yield f"{gapped} entities of train are discontinuous; {answer} finds none such, grid does"
+        twice = sum(len(s.entities) - len({e.fragments for e in s.entities}) for s in sentences)
+        if twice:
+            yield f"{twice} entities of train have the very words of another; one label a span is learnt"
+        if answer == "sequence":
+            inner = sum(nesting(sentence.entities).inner for sentence in sentences)
+            if inner:
+                yield f"{inner} entities of train lie inside others; tags hold one layer"
+        if self.recognizer.room and all(len(document.sentences) < 2 for document in self.corpus.train):
+            yield "context is wanted, but every document of train is a single sentence"
 
     def _evaluate(self) -> float:
         if self.settings.training.measure == "given_spans":
@@ -134,7 +193,9 @@ class Run:
         self.inside = self.recognizer.inspect(corpora.first_sentences(self.corpus.dev, 0, _INSPECTED))
         return scores.strict.f1
 
-    def _record(self, step: Step, losses: dict[str, float], seconds: float, words: int) -> None:
+    def _record(self, step: Step) -> None:
+        sums = self.sums
+        losses = {name: total / max(sums.steps, 1) for name, total in sums.losses.items()}
         row: dict[str, Any] = {
             "epoch": step.progress.epoch,
             "step": step.progress.step,
@@ -142,8 +203,8 @@ class Run:
             "dev": self.dev_figures,
             **({"inside": self.inside} if self.inside else {}),
             "is_best": step.is_best,
-            "seconds": round(seconds, 2),
-            "words_per_second": round(words / seconds, 1) if seconds else 0.0,
+            "seconds": round(sums.seconds, 2),
+            "words_per_second": round(sums.words / sums.seconds, 1) if sums.seconds else 0.0,
         }
         path = self.folder / "metrics.jsonl"
         before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -186,35 +247,37 @@ class Run:
 
 def load_corpus(data: DataSettings) -> Corpus:
     """The train and dev parts that settings name."""
-    train, is_raw = documents_of(data, "train")
-    dev, _ = documents_of(data, "dev")
+    train, is_train_raw = documents_of(data, "train")
+    dev, is_dev_raw = documents_of(data, "dev")
     notes = []
     if data.sentences is not None:
         train = corpora.first_sentences(train, 0, data.sentences)
         notes.append(f"learning from the first {data.sentences} sentences only")
-    if not is_raw:
-        return Corpus(train, dev, dev, notes)
     language = language_of(data)
-    moved = [resplit(document, language) for document in train]
-    notes.append(
-        f"train was split without its mentions: {sum(r.widened for r in moved)} were widened to whole words, "
-        f"{sum(r.dropped for r in moved)} cross sentences and are not learnt"
-    )
-    inputs = [parse(document.text, id=document.id, language=language) for document in dev]
-    return Corpus([r.document for r in moved], dev, inputs, notes)
+    if is_train_raw:
+        moved = [resplit(document, language) for document in train]
+        notes.append(
+            f"train was split without its mentions: {sum(r.widened for r in moved)} were widened to whole words, "
+            f"{sum(r.dropped for r in moved)} cross sentences and are not learnt"
+        )
+        train = [r.document for r in moved]
+    inputs = [parse(d.text, id=d.id, language=language) for d in dev] if is_dev_raw else dev
+    return Corpus(train, dev, inputs, notes)
 
 
 def documents_of(data: DataSettings, part: str) -> tuple[list[Document], bool]:
     """The documents of a part, and whether they were raw text."""
     if data.corpus is not None:
-        raw = FORMATS[corpora.find(data.corpus).format].is_raw
-        return corpora.load(data.corpus, part, root=data.root), raw
+        found = corpora.load(data.corpus, part, root=data.root)
+        return found, FORMATS[corpora.find(data.corpus).format].is_raw
     path = getattr(data, part, None)
     if path is None:
         raise SettingsError(f"data: name a corpus, or a file for {part}")
     format = data.format or guess(Path(path))
+    if format not in FORMATS:
+        raise UnknownNameError("format", format, FORMATS)
     options: dict[str, Any] = {"language": data.language} if data.language and FORMATS[format].takes_language else {}
-    return list(read(path, format, **options)), FORMATS[format].is_raw
+    return list(read(path, format, **options)), is_raw(path, format)
 
 
 def language_of(data: DataSettings) -> str:

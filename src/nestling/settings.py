@@ -53,7 +53,7 @@ class CharacterSettings(_Settings):
 
     kind: Literal["characters"]
     reader: Literal["lstm", "convolution"] = "lstm"
-    size: int = Field(default=100, ge=2)
+    size: int = Field(default=100, ge=2, multiple_of=2)
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
@@ -84,7 +84,7 @@ class TopSettings(_Settings):
     """What reads the parts in order."""
 
     kind: Literal["bilstm", "convolutions"]
-    size: int = Field(default=256, ge=2)
+    size: int = Field(default=256, ge=2, multiple_of=2)
     layers: int = Field(default=1, ge=1)
     dropout: float = Field(default=0.2, ge=0, lt=1)
 
@@ -92,7 +92,7 @@ class TopSettings(_Settings):
 class EncoderSettings(_Settings):
     """Parts side by side, and what may stand on top of them."""
 
-    parts: tuple[Part, ...] = (TransformerSettings(),)
+    parts: tuple[Part, ...] = Field(default=(TransformerSettings(),), min_length=1)
     top: TopSettings | None = None
 
     @property
@@ -107,7 +107,7 @@ class DecodingSettings(_Settings):
     rule: Literal["flat", "nested", "any"] = "nested"
     method: Literal["best", "soft_nms"] = "best"
     threshold: float = Field(default=0.0, ge=0, le=1)
-    thresholds: dict[str, float] = {}
+    thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default={}, description="by label")
     decay: float = Field(default=0.9, gt=0, le=1)
     overlap: float = Field(default=0.6, ge=0, le=1)
 
@@ -132,11 +132,15 @@ class Settings(_Settings):
         for name, table in given["heads"].items():
             if name not in HEADS:
                 raise ValueError(f"unknown head {name!r}; known: {', '.join(HEADS)}")
-            own = dict(table) if isinstance(table, dict) else {}
+            if not isinstance(table, dict):
+                raise ValueError(f"heads.{name}: a table of settings, not {table!r}")  # noqa: TRY004
+            own = dict(table)
             weight = own.pop("weight", 1.0)
-            if not isinstance(weight, int | float) or weight < 0:
+            if not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
                 raise ValueError(f"heads.{name}.weight: not a number from 0 up: {weight!r}")
             heads[name] = HEADS[name][1].model_validate(own).model_dump() | {"weight": float(weight)}
+        if not any(own["weight"] for own in heads.values()):
+            raise ValueError("heads: all weights are 0, so nothing would be learnt")
         answer = given.get("answer") or next(iter(heads))
         if answer not in heads:
             raise ValueError(f"answer {answer!r} names none of the heads {', '.join(heads)}")
@@ -167,10 +171,10 @@ def settings_of(table: Mapping[str, Any], where: str) -> Settings:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            meant = nearest(str(first["loc"][-1]), _all_keys())
-            raise SettingsError(
-                f"{where}: unknown key {key!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            ) from None
+            last = str(first["loc"][-1])
+            meant = nearest(last, _all_keys())
+            hint = f"; {last!r} belongs in another table" if meant == last else f"; did you mean {meant!r}?"
+            raise SettingsError(f"{where}: unknown key {key!r}" + (hint if meant else "")) from None
         message = first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{where}: {key}: {message}" if key else f"{where}: {message}") from None
 
@@ -179,7 +183,7 @@ def _all_keys() -> set[str]:
     classes: list[type[BaseModel]] = [settings for _, settings in HEADS.values()]
     classes += [Settings, DataSettings, EncoderSettings, TransformerSettings, AffixSettings, CharacterSettings]
     classes += [VectorSettings, PosSettings, TopSettings, DecodingSettings, TrainingSettings]
-    return {name for known in classes for name in known.model_fields}
+    return {"weight", *(name for known in classes for name in known.model_fields)}
 
 
 def _apply(table: dict[str, Any], change: str) -> None:

@@ -30,14 +30,14 @@ class TrainingSettings(BaseModel):
     encoder_rate: float = Field(default=1e-4, gt=0, description="of pretrained transformers")
     head_rate: float = Field(default=1e-3, gt=0, description="of everything else")
     warm_up: float = Field(default=0.1, ge=0, lt=1, description="share of steps")
-    decay: float = Field(default=0.01, ge=0)
+    decay: float = Field(default=0.01, ge=0, allow_inf_nan=False)
     clip: float = Field(default=1.0, gt=0)
     measure: Literal["f1", "given_spans"] = Field(
         default="f1", description="of dev, picks the best epoch: strict F1, or the accuracy of labels of given spans"
     )
     patience: int | None = Field(default=None, ge=1, description="epochs without a better dev score before it stops")
-    seed: int = 0
-    precision: str = "no"
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    precision: Literal["no", "fp16", "bf16"] = "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +132,22 @@ class Trainer:
             losses = wrapped(inputs, targets)
         means = self._means(losses, 1.0 if own else 0.0)
         total = self.model.total(means)
-        if not torch.isfinite(total):
-            raise TrainingError(
-                f"the loss is {total.item()} in epoch {epoch + 1}, step {self.progress.step + 1}; "
-                "lower training.encoder_rate or training.head_rate, and go on from the last save with --resume"
-            )
+        self._require_finite("loss", total)
         self.accelerator.backward(total * processes)
-        self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        if norm is not None:
+            self._require_finite("gradient", norm)  # before the weights are touched
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         whole = {name: self.accelerator.reduce(mean.detach(), "sum") for name, mean in means.items()}
         return {name: float(mean) for name, mean in whole.items()} | {"total": float(self.model.total(whole))}
+
+    def _require_finite(self, name: str, value: Tensor) -> None:
+        if not torch.isfinite(value):
+            raise TrainingError(
+                f"the {name} is {value.item()} in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}; "
+                "go on from the last save with --resume and a lower training.encoder_rate or training.head_rate"
+            )
 
     def _means(self, losses: Mapping[str, Loss], share: float) -> dict[str, Tensor]:
         """This process's part of the means over all processes."""

@@ -68,4 +68,5 @@ def _best_threshold(scores: np.ndarray, is_right: np.ndarray, wanted: int) -> tu
     f1[:-1][ranked[:-1] == ranked[1:]] = -1.0  # equal scores are in together
     last = int(np.argmax(f1))
     below = ranked[last + 1] if last + 1 < len(ranked) else 0.0
-    return round(float(ranked[last] + below) / 2, 6), round(float(f1[last]), 4)
+    middle = float(ranked[last] + below) / 2
+    return middle if middle > below else float(ranked[last]), round(float(f1[last]), 4)

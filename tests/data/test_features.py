@@ -88,3 +88,19 @@ def test_characters_and_affixes():
     assert shared == [3, 4]  # the last two and three letters
     assert ((ids > 0) & (ids < 1000)).all()
     assert torch.equal(ids, affix_indexer(1000)([[("Running", "jumping")]]).ids)
+
+
+def test_words_of_tokenizers_that_keep_blanks_are_cut_as_inside_a_sentence():
+    from tokenizers import Tokenizer, pre_tokenizers
+    from tokenizers.models import BPE
+    from tokenizers.trainers import BpeTrainer
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    trainer = BpeTrainer(vocab_size=320, special_tokens=["<s>", "</s>"], initial_alphabet=letters, show_progress=False)
+    made.train_from_iterator(["she lives in Rome so near Rome"] * 9, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=made, cls_token="<s>", sep_token="</s>", pad_token="</s>")
+    pieces = PieceIndexer(fast, 16)([[("in", "Rome")]])
+    assert fast.convert_ids_to_tokens(pieces.ids[0].tolist()) == ["<s>", "Ġin", "ĠRome", "</s>"]

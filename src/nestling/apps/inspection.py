@@ -13,7 +13,7 @@ from nestling.apps.sources import Reading, one_part
 from nestling.apps.tables import SCORE_HEADER, between, score_row
 from nestling.apps.terminal import Painter, out, table
 from nestling.evaluation.scores import Score, Scores, paired, score
-from nestling.types import Document, Sentence
+from nestling.types import Document, Sentence, Span
 
 _GROUPS = ((1, 4), (5, 9), (10, None))
 
@@ -76,8 +76,13 @@ def _differing(gold: Sequence[Document], predicted: Sequence[Document]) -> Itera
         theirs = {sentence.tokens[0].start: sentence for sentence in guess.sentences}
         for sentence in truth.sentences:
             other = theirs.get(sentence.tokens[0].start)
-            if other is not None and {e.key for e in sentence.entities} != {e.key for e in other.entities}:
+            if other is not None and _places(sentence) != _places(other):
                 yield sentence, other
+
+
+def _places(sentence: Sentence) -> set[tuple[tuple[Span, ...], str]]:
+    """Entities by characters: the two sides may have cut words differently."""
+    return {(sentence.characters(entity), entity.label) for entity in sentence.entities}
 
 
 def tune_decoding(
@@ -87,6 +92,7 @@ def tune_decoding(
     format: Format = None,
     root: Root = None,
     language: Language = None,
+    answer: Answer = None,
     as_json: Json = False,
 ) -> None:
     """Find the threshold, and the decay and overlap of soft-NMS, with the best F1 on dev; keep them in the model."""
@@ -94,7 +100,7 @@ def tune_decoding(
     from nestling.tuning import EVERYTHING, trials
 
     parts = one_part(data, Reading(format, root, language))
-    recognizer = load(model)
+    recognizer = load(model, answer=answer)
     gold, inputs = gold_and_inputs(parts, recognizer.language)
     base = recognizer.decoder
     before = score(gold, recognizer.pipe(inputs)).strict.f1

@@ -164,7 +164,7 @@ def _print_given_spans(found: GivenSpans, as_json: bool) -> None:
 def gold_and_inputs(parts: Named, language: str) -> tuple[list[Document], list[Document]]:
     """The documents of a part, and what a model is given of them: raw text is met without gold's words."""
     (gold,) = parts.read().values()
-    if parts.unit == "document":
+    if parts.is_raw:
         return gold, [parse(document.text, id=document.id, language=language) for document in gold]
     return gold, gold
 
@@ -187,7 +187,7 @@ def predict(
 
     recognizer = load(model, answer=answer, threshold=threshold, rule=rule)
     painter = Painter()
-    for document in recognizer.pipe(chain(texts or [], _lines(input_file, bool(texts)))):
+    for document in recognizer.pipe(chain(texts or [], _lines(input_file, recognizer.language, bool(texts)))):
         if as_json or not sys.stdout.isatty():
             typer.echo(jsonl.dumps(document, words=False))
         else:
@@ -195,7 +195,7 @@ def predict(
                 out.print(painter.draw(sentence))
 
 
-def _lines(path: str | None, has_texts: bool) -> Iterator[str | Document]:
+def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | Document]:
     """The texts of a file, a line each; lines of a .jsonl file are documents."""
     if path is None:
         if not has_texts:
@@ -204,7 +204,8 @@ def _lines(path: str | None, has_texts: bool) -> Iterator[str | Document]:
     if path == "-":
         yield from (line.rstrip("\n") for line in sys.stdin if line.strip())
     elif Path(path).suffix in (".jsonl", ".ndjson"):
-        parts = named(path, Reading())
-        yield from (document for part in parts.parts for document in parts.stream(part))
+        parts = named(path, Reading(language=language))
+        for document in (document for part in parts.parts for document in parts.stream(part)):
+            yield parse(document.text, id=document.id, language=language) if parts.is_raw else document
     else:
         yield from (line for _, line in Source(Path(path)).lines() if line.strip())

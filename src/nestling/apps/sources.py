@@ -8,7 +8,7 @@ from typing import Any
 from nestling.apps.terminal import progress
 from nestling.data import corpora
 from nestling.data.files import Problem, Watch, raise_errors
-from nestling.data.formats import FORMATS, guess, read
+from nestling.data.formats import FORMATS, guess, is_raw, read
 from nestling.data.formats.column import Layout
 from nestling.data.statistics import Unit
 from nestling.errors import DataError, UnknownNameError
@@ -32,6 +32,7 @@ class Named:
     name: str
     parts: Mapping[str, Callable[[Watch], Iterable[Document]]]
     unit: Unit
+    is_raw: bool = False  # texts without words
     sizes: Mapping[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -55,7 +56,7 @@ class Named:
             return self
         if part not in self.parts:
             raise UnknownNameError(f"part of {self.name}", part, self.parts)
-        return Named(self.name, {part: self.parts[part]}, self.unit, self.sizes)
+        return Named(self.name, {part: self.parts[part]}, self.unit, self.is_raw, self.sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ def _files(name: str, path: Path, how: Reading) -> Named:
         return lambda watch: read(place, format, watch=watch, **options)
 
     sizes = {part: place.stat().st_size for part, place in found.items() if place.is_file()}
-    return Named(name, {part: reader(place) for part, place in found.items()}, corpora.unit_of(format), sizes)
+    raw = is_raw(next(iter(found.values())), format)
+    return Named(name, {part: reader(place) for part, place in found.items()}, corpora.unit_of(format), raw, sizes)
 
 
 def _corpus(name: str, how: Reading) -> Named:
@@ -130,7 +132,8 @@ def _corpus(name: str, how: Reading) -> Named:
         return lambda watch: corpora.load(name, part, root=how.root, shipped=how.shipped, watch=watch)
 
     parts = corpora.parts_of(name, shipped=how.shipped)
-    return Named(name, {part: reader(part) for part in parts}, corpora.find(name).unit)
+    unit = corpora.find(name).unit
+    return Named(name, {part: reader(part) for part in parts}, unit, unit == "document")
 
 
 def _parts(path: Path) -> dict[str, Path]:

@@ -47,6 +47,7 @@ class PieceIndexer:
         self.first = _special(tokenizer, "cls_token_id", "bos_token_id")
         self.last = _special(tokenizer, "sep_token_id", "eos_token_id")
         self.padding = _special(tokenizer, "pad_token_id", "eos_token_id")
+        self.before = _before(tokenizer)
         self._known: dict[str, tuple[int, ...]] = {}
         self._lock = Lock()
 
@@ -85,7 +86,7 @@ class PieceIndexer:
         new = [word for word, ids in found.items() if ids is None]
         if new:
             with self._lock:  # tokenizers do not like to be called by two threads
-                encoded = self.tokenizer([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+                encoded = self.tokenizer([self.before + word for word in new], add_special_tokens=False)
             fresh = {
                 word: tuple(ids[: self.room]) or (self.tokenizer.unk_token_id,)
                 for word, ids in zip(new, encoded["input_ids"], strict=True)
@@ -127,6 +128,13 @@ def _pieces(rows: list[list[int]], places: list[list[tuple[int, int, int]]], pad
         for sentence in places
     ]
     return Pieces(ids, mask, torch.tensor(words), torch.tensor([sentence[0][0] for sentence in places]))
+
+
+def _before(tokenizer: Any) -> str:
+    """What a word must have in front to be cut as inside a sentence: a blank, for tokenizers that keep blanks."""
+    alone, spaced, first, both = tokenizer(["so", " so", "a", "a so"], add_special_tokens=False)["input_ids"]
+    inside = both[len(first) :]
+    return " " if inside != alone and inside == spaced else ""
 
 
 def _special(tokenizer: Any, *names: str) -> int:
@@ -210,10 +218,12 @@ class TagIndexer:
     def __init__(self, tagger: Tagger, vocabulary: Sequence[str]) -> None:
         self.tagger, self.vocabulary = tagger, list(vocabulary)
         self._numbers = {tag: n for n, tag in enumerate(vocabulary, 1)}
+        self._lock = Lock()
 
     def __call__(self, passages: Sequence[Passage]) -> Tensor:
         """The tags of a batch: (B, T)."""
-        tagged = [self.tagger(sentence) for passage in passages for sentence in passage]
+        with self._lock:  # taggers load their lexicons when first asked, and half loaded they answer wrongly
+            tagged = [self.tagger(sentence) for passage in passages for sentence in passage]
         return padded([[self._numbers.get(tag, 0) for tag in tags] for tags in tagged])
 
 

@@ -4,10 +4,12 @@ A saved model names one of TAGGERS, never a package: a downloaded model must not
 """
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 from nestling.errors import MissingExtraError, UnknownNameError
 
 Tagger = Callable[[Sequence[str]], list[str]]
+_LOCK = Lock()
 
 
 def _english() -> Tagger:
@@ -46,6 +48,9 @@ def load_tagger(name: str) -> Tagger:
     if name not in TAGGERS:
         raise UnknownNameError("tagger", name, TAGGERS)
     try:
-        return TAGGERS[name]()
+        with _LOCK:
+            tagger = TAGGERS[name]()
+            tagger(["A"])  # so that all of it is loaded
+            return tagger
     except ImportError:
         raise MissingExtraError(f"the tagger {name!r}", f"pos-{name}") from None

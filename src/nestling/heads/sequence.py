@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from nestling.data.tags import decode, layers
@@ -26,7 +26,7 @@ class SequenceSettings(BaseModel):
 
     tagging: Literal["softmax", "crf"] = "softmax"
     layer: Literal["outermost", "innermost"] = "outermost"
-    dropout: float = 0.1
+    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class SpanSettings(BaseModel):
     features: Literal["boundary", "pooling", "hybrid"] = "hybrid"
     widest: int | None = Field(default=None, ge=1, description="ε; by default the smallest that covers 99 % of train")
     negatives: int = Field(default=100, ge=1, description="spans without a label that are learnt, a sentence and epoch")
-    width_size: int = 25
-    dropout: float = 0.1
+    width_size: int = Field(default=25, ge=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 @dataclass(frozen=True, slots=True)

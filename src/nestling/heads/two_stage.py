@@ -7,7 +7,7 @@ the classifier labels what they become. Only the filter ever sees all seeds, and
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -21,6 +21,7 @@ from nestling.nn.spans import Maxima, bordered, iou, windows
 from nestling.types import Entity, Labels
 
 Locator = Literal["filter", "regressor"]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class TwoStageSettings(BaseModel):
@@ -43,7 +44,7 @@ class TwoStageSettings(BaseModel):
     hard_negatives: int = Field(default=0, ge=0, description="proposals a sentence of the model as it is, learnt too")
     has_gold: bool = Field(default=True, description="classify gold spans too: positives from the first step")
     keep: float = Field(default=0.15, ge=0, lt=1, description="the filter's probability from which a seed goes on")
-    loss_weights: tuple[float, float, float] = Field(
+    loss_weights: tuple[Weight, Weight, Weight] = Field(
         default=(1.0, 0.1, 1.0), description="λ of filter, regressor, labels"
     )
 
@@ -60,7 +61,7 @@ class Reading:
     """Words as the three parts look at them."""
 
     vectors: Tensor  # (B, T, D)
-    outside: Tensor  # (B, T + 2, D) with edges around each sentence
+    outside: Tensor | None  # (B, T + 2, D) with edges around each sentence, for the regressor
     maxima: Maxima
     mask: Tensor  # (B, T)
 
@@ -93,17 +94,18 @@ class TwoStageHead(nn.Module):
         super().__init__()
         self.labels, self.settings, self.widths = labels, settings, frozenset(settings.windows)
         self.dropout = nn.Dropout(settings.dropout)
-        self.edges = nn.Parameter(torch.zeros(2, size))
         self.filter = SpanLayers(size, settings.size, 1) if "filter" in settings.locate else None
         self.regressor = SpanLayers(size, settings.size, 2) if "regressor" in settings.locate else None
         self.classifier = SpanLayers(size, settings.size, 1 + len(labels))
+        self.edges = nn.Parameter(torch.zeros(2, size)) if self.regressor is not None else None
         if self.regressor is not None:  # borders stay where they are until there is reason to move them
             nn.init.normal_(self.regressor.out.weight, std=1e-3)
             nn.init.zeros_(self.regressor.out.bias)
 
     def forward(self, words: Words) -> Reading:
         vectors = self.dropout(words.vectors)
-        return Reading(vectors, bordered(vectors, words.mask, self.edges), Maxima(vectors), words.mask)
+        outside = bordered(vectors, words.mask, self.edges) if self.edges is not None else None
+        return Reading(vectors, outside, Maxima(vectors), words.mask)
 
     # What the parts say of spans (S, 3)
 
@@ -114,7 +116,7 @@ class TwoStageHead(nn.Module):
 
     def offsets(self, reading: Reading, spans: Tensor) -> Tensor:
         """How far the borders should move: (S, 2), signed, in words (equations 4 and 5)."""
-        if self.regressor is None:
+        if self.regressor is None or reading.outside is None:
             return torch.zeros(len(spans), 2, device=spans.device)
         sentence, start, end = spans.unbind(1)
         outer = reading.outside[sentence, start], reading.outside[sentence, end + 1]  # the words before and behind
@@ -138,8 +140,9 @@ class TwoStageHead(nn.Module):
         parts = {}
         if self.filter is not None:
             weights = soft_weights(overlap, own.proposal_overlap, own.softness)
-            wrong = weights * focal(self.is_proposal(output, spans), is_positive, own.focus)
-            parts["filter"] = Loss(own.loss_weights[0] * wrong.sum(), terms)
+            wrong = focal(self.is_proposal(output, spans), is_positive, own.focus)
+            assert wrong.shape == weights.shape
+            parts["filter"] = Loss(own.loss_weights[0] * (weights * wrong).sum(), terms)
         offsets = self.offsets(output, spans)
         if self.regressor is not None:
             moved = _regression(spans[is_positive], offsets[is_positive], gold[row[is_positive]])

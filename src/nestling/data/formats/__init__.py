@@ -120,6 +120,14 @@ def guess(path: Path) -> str:
     return "jsonl" if path.suffix == ".json" else _by_suffix(path) or "column"
 
 
+def is_raw(path: Path | str, format: str) -> bool:
+    """Whether a file gives texts without words: they are then to be split without a look at their mentions."""
+    if format != "jsonl":
+        return _entry(format).is_raw
+    first = next((item for _, item in Source(Path(path)).json_items()), None)
+    return isinstance(first, dict) and "text" in first and first.get("sentences") is None
+
+
 def _by_suffix(path: Path) -> str | None:
     return _SUFFIXES.get(path.suffix)
 

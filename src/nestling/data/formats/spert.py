@@ -1,7 +1,7 @@
 """SpERT's JSON: `tokens` with `entities` (`type`, `start`, `end` not included) or with one row of BILOU `tags`.
 
-The form in which ACE and KBP are commonly passed on. Sentences in a row with the same `orig_id` are one document, so
-that they are context for each other; `relations`, `pos`, `ltokens` and `rtokens` are left out.
+The form in which ACE and KBP are commonly passed on. Sentences in a row with the same `org_id` (or `orig_id`) are one
+document, so that they are context for each other; `relations`, `pos`, `ltokens` and `rtokens` are left out.
 """
 
 from collections.abc import Iterator
@@ -26,6 +26,7 @@ class _Sentence(BaseModel, strict=True):
     entities: list[_Entity] | None = None
     tags: list[str] | None = None
     orig_id: str | int | None = None
+    org_id: str | int | None = None
 
 
 _SHAPE = TypeAdapter(_Sentence)
@@ -37,7 +38,8 @@ def read(source: Source) -> Iterator[Document]:
 
     def owner(item: tuple[int, tuple[int, _Sentence]]) -> object:
         number, (_, record) = item
-        return (record.orig_id,) if record.orig_id is not None else number
+        id = record.org_id if record.org_id is not None else record.orig_id
+        return (id,) if id is not None else number
 
     for _, group in groupby(numbered, owner):
         items = list(group)
