@@ -3,8 +3,8 @@
     python benchmarks/bundling.py [--corpora conll04 scierc] [--seeds 3] [--minutes 60] [--table]
 
 Each training is a run of its own under runs/bundling, which goes on where it stood when the command is given again; a
-record is written for each model that is trained. The model is the best epoch on dev by the head with the largest weight,
-so that BL-SeqNER is the model that BL-SpanNER is, read by its other head; test is scored once.
+record is written for each model that is trained. The model is the best epoch on dev by the head with the largest
+weight, so that BL-SeqNER is the model that BL-SpanNER is, read by its other head; test is scored once.
 """
 
 import argparse

@@ -13,7 +13,8 @@ SOURCE = Path(nestling.__file__).parent
 LAYERS = (  # a module may import from rows above its own, and from its own row only within one package
     ("errors",),
     ("types",),
-    ("text", "decoding", "evaluation", "data.tags", "data.files", "data.taggers", "nn.batch"),
+    ("data.files",),
+    ("text", "decoding", "evaluation", "data.tags", "data.taggers", "nn.batch"),
     ("data.xml", "nn", "vectors"),
     ("data.formats", "data.features", "heads.head"),
     ("data.statistics", "data.batches", "heads"),

@@ -212,7 +212,7 @@ def test_nested_json_as_ace_and_kbp_are_passed_on(tmp_path):
     def sentence(words, *entities, id):
         found = [{"type": label, "start": start, "end": end} for start, end, label in entities]
         tokens = {"tokens": words.split(), "entities": found, "relations": [], "ltokens": [], "rtokens": ["x"]}
-        return tokens | {"pos": ["NN"] * len(words.split()), "org_id": "n1", "orig_id": id}
+        return tokens | {"pos": ["NN"] * len(words.split()), "org_id": id, "orig_id": f"{id}-{words}"}
 
     nested = [(0, 4, "PER"), (0, 3, "ORG"), (0, 2, "GPE")]
     rows = [

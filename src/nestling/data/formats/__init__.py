@@ -122,7 +122,7 @@ def guess(path: Path) -> str:
 
 def is_raw(path: Path | str, format: str) -> bool:
     """Whether a file gives texts without words: they are then to be split without a look at their mentions."""
-    if format != "jsonl":
+    if format != "jsonl" or not Path(path).is_file():  # a pipe can be read once only
         return _entry(format).is_raw
     first = next((item for _, item in Source(Path(path)).json_items()), None)
     return isinstance(first, dict) and "text" in first and first.get("sentences") is None
