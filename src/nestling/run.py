@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -80,19 +80,24 @@ class Run:
             raise TrainingError("the training text has no entities: there is nothing to learn")
         self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
         self.recognizer = self.built.recognizer()
-        self.dev_figures: dict[str, float] = {}
-        self.measure = {"f1": "strict F1", "given_spans": "accuracy of given spans"}[self.settings.training.measure]
-        self._known_hash: str | None = None
-        self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
-        size = self.recognizer.size
-        made = list(passages(self.corpus.train, room=self.recognizer.room, size=size))
+        made = list(passages(self.corpus.train, room=self.recognizer.room, size=self.recognizer.size))
         self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
+        self.measure = {"f1": "strict F1", "given_spans": "accuracy of given spans"}[self.settings.training.measure]
+        self.dev_figures: dict[str, float] = {}
+        self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
         self.sums = Sums()
-        if resume and (folder / "training" / "state.json").exists():
-            self._require_same_settings()
-            self.sums = Sums(**load_state(folder, self.trainer, made_from=self._data_hash()))
-        elif resume and (folder / "manifest.json").exists():
-            raise CheckpointError(f"{folder} holds a model, but not where its training stood; name another with --out")
+        self._made_from = digest_of(self.corpus.train)
+        if resume and (folder / "manifest.json").exists():
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Puts training where the folder says it stood."""
+        if not (self.folder / "training" / "state.json").exists():
+            raise CheckpointError(
+                f"{self.folder} holds a model, but not where its training stood; begin anew elsewhere"
+            )
+        self._require_same_settings()
+        self.sums = Sums(**load_state(self.folder, self.trainer, made_from=self._made_from))
 
     def _require_room(self, resume: bool) -> None:
         if not resume and self.folder.exists() and any(self.folder.iterdir()):
@@ -136,18 +141,7 @@ class Run:
             self._write_card()
 
     def _save_state(self) -> None:
-        save_state(self.folder, self.trainer, made_from=self._data_hash(), sums=asdict(self.sums))
-
-    def _data_hash(self) -> str:
-        """A hash of what is learnt from: training goes on with the same or not at all."""
-        if self._known_hash is None:
-            digest = sha256()
-            for document in self.corpus.train:
-                for sentence in document.sentences:
-                    entities = sorted((e.label, [(f.start, f.end) for f in e.fragments]) for e in sentence.entities)
-                    digest.update(repr((sentence.words, entities)).encode())
-            self._known_hash = digest.hexdigest()
-        return self._known_hash
+        save_state(self.folder, self.trainer, made_from=self._made_from, sums=asdict(self.sums))
 
     def notes(self) -> list[str]:
         """What a user should know before training."""
@@ -243,6 +237,16 @@ class Run:
         ]
         with written(self.folder / "README.md") as temporary:
             temporary.write_text("\n".join(lines), encoding="utf-8")
+
+
+def digest_of(documents: Iterable[Document]) -> str:
+    """A hash of words and entities: training goes on with the same text or not at all."""
+    digest = sha256()
+    for document in documents:
+        for sentence in document.sentences:
+            entities = sorted((e.label, [(f.start, f.end) for f in e.fragments]) for e in sentence.entities)
+            digest.update(repr((sentence.words, entities)).encode())
+    return digest.hexdigest()
 
 
 def load_corpus(data: DataSettings) -> Corpus:
