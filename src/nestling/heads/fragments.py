@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nestling.heads.head import Loss, Mention, Targets
+from nestling.heads.head import Loss, Mention, Targets, labelled_spans
 from nestling.nn.batch import Words
 from nestling.nn.matching import drawn, paired
 from nestling.nn.spans import mask_of, shifted, windows
@@ -148,15 +148,8 @@ class FragmentsHead(nn.Module):
 
     def candidates(self, output: Reading) -> list[list[Entity]]:
         """Every span of up to ε words whose best label is not none."""
-        scores, best = self.all_logits(output).float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
-        places = ((best > 0) & mask_of(output.mask, best.shape[1])).nonzero()  # (S, 3): sentence, width - 1, start
-        found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
-        at = tuple(places.T)
-        for (sentence, width, start), label, score in zip(
-            places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True
-        ):
-            found[sentence].append(Entity.at(start, start + width + 1, self.labels[label - 1], min(score, 1.0)))
-        return found
+        logits = self.all_logits(output)
+        return labelled_spans(logits, mask_of(output.mask, logits.shape[1]), self.labels)
 
     def all_logits(self, output: Reading) -> Tensor:
         """Scores of labels for all spans of up to ε words: (B, W, T, 1 + L)."""

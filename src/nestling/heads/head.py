@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nestling.nn.batch import Words
-from nestling.types import Entity, Span
+from nestling.types import Entity, Labels, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,15 @@ class Inspectable(Protocol):
     def inspect(self, output: Any, targets: Targets) -> dict[str, tuple[float, float]]:
         """Named sums, each with what it is out of."""
         ...
+
+
+def labelled_spans(logits: Tensor, mask: Tensor, labels: Labels) -> list[list[Entity]]:
+    """Every span whose best label is not none, with its probability; logits (B, W, T, 1 + L) by width and start."""
+    scores, best = logits.float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
+    places = ((best > 0) & mask).nonzero()  # (S, 3): sentence, width - 1, start
+    found: list[list[Entity]] = [[] for _ in range(mask.shape[0])]
+    at = tuple(places.T)
+    rows = zip(places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True)
+    for (sentence, width, start), label, score in rows:
+        found[sentence].append(Entity.at(start, start + width + 1, labels[label - 1], min(score, 1.0)))
+    return found

@@ -13,7 +13,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from nestling.heads.head import Loss, Targets
+from nestling.heads.head import Loss, Targets, labelled_spans
 from nestling.nn.batch import Words
 from nestling.nn.spans import mask_of, running_maxima, shifted
 from nestling.types import Entity, Labels
@@ -96,11 +96,4 @@ class SpanHead(nn.Module):
 
     def candidates(self, output: Spans) -> list[list[Entity]]:
         """Every span whose best label is not none, with that label's probability (17)."""
-        scores, best = output.logits.float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
-        places = ((best > 0) & output.mask).nonzero()  # (S, 3): sentence, width - 1, start
-        found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
-        at = tuple(places.T)
-        rows = zip(places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True)
-        for (sentence, width, start), label, score in rows:
-            found[sentence].append(Entity.at(start, start + width + 1, self.labels[label - 1], min(score, 1.0)))
-        return found
+        return labelled_spans(output.logits, output.mask, self.labels)
