@@ -37,6 +37,9 @@ def test_discontinuous_by_hand():
     scores = score([document(whole, Entity.at(2, 4, "arm"))], [document(whole, hull)])
     assert scores.strict == Score(1, 2, 2)
     assert scores.discontinuous == Score(1, 1, 1)
+    assert scores.beside_discontinuous == Score(1, 2, 2)
+    plain = score([document(part)], [document(part)])
+    assert (plain.strict, plain.beside_discontinuous) == (Score(1, 1, 1), Score(0, 0, 0))
     assert score([document(whole)], [document(part)]).strict == Score(0, 1, 1)
     assert score([document(whole)], [document(hull)]).boundaries == Score(0, 1, 1)
 

@@ -86,6 +86,7 @@ class Scores:
     strict: Score
     boundaries: Score
     discontinuous: Score
+    beside_discontinuous: Score  # of all entities in sentences where gold has a discontinuous one
     by_label: dict[str, Score]
     by_length: dict[int, Score]
     units: Counts = field(compare=False, repr=False)  # right, gold and predicted of each gold sentence
@@ -125,6 +126,7 @@ class Scores:
             "macro": {name: round(value, 4) for name, value in asdict(macro).items()},
             "boundaries": self.boundaries.as_json(),
             "discontinuous": self.discontinuous.as_json(),
+            "beside_discontinuous": self.beside_discontinuous.as_json(),
             "by_label": {label: score.as_json() for label, score in self.by_label.items()},
             "by_length": {str(length): score.as_json() for length, score in self.by_length.items()},
             "sentences": len(self.units),
@@ -145,10 +147,12 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
         given += _matched(guesses, truths, starts, units)
         boundaries = _added(boundaries, {place for place, _ in truths}, {place for place, _ in guesses})
         units += max(len(starts), 1)
+    gapped = {found.unit for found in wanted if found.is_discontinuous}
     return Scores(
         strict=_score(wanted, given),
         boundaries=boundaries,
         discontinuous=_score([f for f in wanted if f.is_discontinuous], [f for f in given if f.is_discontinuous]),
+        beside_discontinuous=_score([f for f in wanted if f.unit in gapped], [f for f in given if f.unit in gapped]),
         by_label=_grouped(wanted, given, lambda found: found.label),
         by_length=_grouped(wanted, given, lambda found: found.words),
         units=_unit_counts(units, wanted, given),
