@@ -69,7 +69,7 @@ class Reading:
 class SpanLayers(nn.Module):
     """Linear, GELU, linear over [maximum; left; right] (equations 3, 5 and 10).
 
-    The first layer is three maps summed, so that `left` and `right` can be multiplied once a word, not once a span.
+    The first layer is three maps summed, so that left and right words are multiplied once each where spans are many.
     """
 
     def __init__(self, size: int, hidden: int, outputs: int) -> None:
@@ -79,11 +79,14 @@ class SpanLayers(nn.Module):
         self.of_right = nn.Linear(size, hidden, bias=False)
         self.out = nn.Linear(hidden, outputs)
 
-    def forward(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        return self.end(maximum, self.of_left(left), self.of_right(right))
+    def forward(self, maximum: Tensor, words: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """Scores of spans (S, outputs); `left` and `right` (2, S) are places of their words in `words` (B, T, D)."""
+        if left.shape[1] > words.shape[0] * words.shape[1]:
+            return self.end(maximum, self.of_left(words)[*left], self.of_right(words)[*right])
+        return self.end(maximum, self.of_left(words[*left]), self.of_right(words[*right]))
 
     def end(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        """The same when left and right are multiplied already."""
+        """The same when left and right words are multiplied already."""
         return self.out(nn.functional.gelu(self.of_maximum(maximum) + left + right))  # type: ignore[no-any-return]
 
 
@@ -119,8 +122,8 @@ class TwoStageHead(nn.Module):
         if self.regressor is None or reading.outside is None:
             return torch.zeros(len(spans), 2, device=spans.device)
         sentence, start, end = spans.unbind(1)
-        outer = reading.outside[sentence, start], reading.outside[sentence, end + 1]  # the words before and behind
-        return self.regressor(reading.maxima.of_spans(spans), *outer)  # type: ignore[no-any-return]
+        before, behind = torch.stack([sentence, start]), torch.stack([sentence, end + 1])  # places in `outside`
+        return self.regressor(reading.maxima.of_spans(spans), reading.outside, before, behind)  # type: ignore[no-any-return]
 
     def label_logits(self, reading: Reading, spans: Tensor) -> Tensor:
         """The classifier's logits (S, 1 + L); label 0 is none (equations 8 to 10)."""
@@ -143,11 +146,14 @@ class TwoStageHead(nn.Module):
             wrong = focal(self.is_proposal(output, spans), is_positive, own.focus)
             assert wrong.shape == weights.shape
             parts["filter"] = Loss(own.loss_weights[0] * (weights * wrong).sum(), terms)
-        offsets = self.offsets(output, spans)
+        offsets = torch.zeros(len(spans), 2, device=spans.device)
         if self.regressor is not None:
-            moved = _regression(spans[is_positive], offsets[is_positive], gold[row[is_positive]])
+            learnt = self.offsets(output, spans[is_positive])
+            moved = _regression(spans[is_positive], learnt, gold[row[is_positive]])
             parts["regressor"] = Loss(own.loss_weights[1] * moved.sum(), terms)
-        proposals = [shifted_borders(spans, offsets.detach(), output.mask)]
+            with torch.no_grad():  # where the others go is used, but not learnt
+                offsets[is_positive], offsets[~is_positive] = learnt, self.offsets(output, spans[~is_positive])
+        proposals = [shifted_borders(spans, offsets, output.mask)]
         if own.hard_negatives:
             proposals.append(self._kept_now(output, targets))
         if own.has_gold:
@@ -251,10 +257,11 @@ def _regression(spans: Tensor, offsets: Tensor, gold: Tensor) -> Tensor:
     return offset_loss(offsets, wanted) + overlap_loss(starts, ends, gold[:, 1], gold[:, 2])
 
 
-def _inner(reading: Reading, spans: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Maximum, first and last word of spans: each (S, D)."""
+def _inner(reading: Reading, spans: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What the filter and the classifier look at: the maximum, and where the first and last words are."""
     sentence, start, end = spans.unbind(1)
-    return reading.maxima.of_spans(spans), reading.vectors[sentence, start], reading.vectors[sentence, end - 1]
+    first, last = torch.stack([sentence, start]), torch.stack([sentence, end - 1])
+    return reading.maxima.of_spans(spans), reading.vectors, first, last
 
 
 def _histogram(offsets: Tensor) -> dict[str, tuple[float, float]]:
