@@ -22,6 +22,7 @@ from nestling.data.batches import by_words, passages
 from nestling.heads.two_stage import TwoStageHead, shifted_borders
 from nestling.nn.batch import Batch
 from nestling.nn.encoders import Transformer
+from nestling.nn.spans import windows
 from nestling.recognizer import Recognizer
 from nestling.types import Document
 
@@ -109,8 +110,10 @@ def apart(recognizer: Recognizer, transformer: Transformer, documents: list[Docu
             words = recognizer.model.encoder(batch)
             lap("encoder, all of it")
             reading = head(words)
+            windows(reading.mask, head.settings.windows)
+            lap("seeds")
             kept = head.kept(reading)
-            lap("seeds and filter")
+            lap("seeds again, and filter")
             moved = shifted_borders(kept, head.offsets(reading, kept), reading.mask).unique(dim=0)
             lap("regressor")
             head.label_logits(reading, moved).softmax(dim=1)
