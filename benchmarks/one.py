@@ -3,12 +3,11 @@
 python benchmarks/one.py light configs/genia-light.toml --set data.sentences=2087
 """
 
-import argparse
-import sys
+import time
 from pathlib import Path
 
 from records import ROOT, add
-from runs import figures, finished, given_of
+from runs import command, figures, finished, given_of, parser_of
 
 from nestling.checkpoint import load
 from nestling.data import corpora
@@ -17,17 +16,16 @@ from nestling.settings import load_settings
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("experiment")
     parser.add_argument("config", type=Path)
-    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--part", default="test")
     given = parser.parse_args()
     settings = load_settings(given.config, given.changes)
     changed = "".join(f"-{change.replace('/', '_')}" for change in given.changes)
     folder = ROOT / "runs" / given.experiment / f"{given.config.stem}{changed}"
-    run = finished(settings, folder)
-    assert run is not None
+    run = finished(settings, folder, time.monotonic() + 60 * given.minutes)
+    if run is None:
+        return
     gold = corpora.load(str(settings.data.corpus), given.part, root=settings.data.root)
     scores = score(gold, load(folder).pipe(given_of(str(settings.data.corpus), gold)))
     add(
@@ -37,7 +35,7 @@ def main() -> None:
             "part": given.part,
             "model": " + ".join(f"{name} {own['weight']:g}" for name, own in settings.heads.items()),
             **figures(run, scores),
-            "command": "python " + " ".join(["benchmarks/one.py", *sys.argv[1:]]),
+            "command": command(),
         }
     )
 

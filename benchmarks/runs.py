@@ -1,6 +1,8 @@
 """Trainings that can be stopped and gone on with, and what is the same in all their records."""
 
+import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -33,17 +35,31 @@ def given_of(corpus: str, documents: list[Document]) -> list[Document]:
     return [parse(document.text, id=document.id, language=entry.language) for document in documents]
 
 
-def figures(run: Run, scores: Scores) -> dict[str, Any]:
-    """The figures of one trained model on one part."""
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The options that benchmarks of trainings share."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", default="test")
+    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; the command goes on next time")
+    return parser
+
+
+def command() -> str:
+    """The command that was given."""
+    return " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+
+
+def figures(run: Run, scores: Scores | None) -> dict[str, Any]:
+    """The figures of one trained model on one part; without scores, those of training alone."""
     rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     settings = run.settings
     tops = [settings.encoder.top.kind] if settings.encoder.top else []
     return {
         "encoder": " + ".join([*(part.kind for part in settings.encoder.parts), *tops]),
         "seed": settings.training.seed,
-        "precision": round(scores.strict.precision, 2),
-        "recall": round(scores.strict.recall, 2),
-        "f1": round(scores.strict.f1, 2),
+        "precision": round(scores.strict.precision, 2) if scores else None,
+        "recall": round(scores.strict.recall, 2) if scores else None,
+        "f1": round(scores.strict.f1, 2) if scores else None,
         "dev_f1": round(run.trainer.progress.best, 2),
         "sentences": settings.data.sentences,
         "epochs": len(rows),

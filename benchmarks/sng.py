@@ -6,15 +6,13 @@ Vectors are trained first and kept under vectors/. Epochs, and the threshold of 
 scored once. The two tasks are different measures and stand in different fields of a record.
 """
 
-import argparse
-import json
-import sys
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 from records import ROOT, add
-from runs import figures, finished, given_of
+from runs import command, figures, finished, given_of, parser_of
 
 from nestling.checkpoint import load
 from nestling.data import corpora
@@ -32,19 +30,16 @@ TASKS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("corpora", nargs="*", default=CORPORA)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--part", default="test")
-    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; the command goes on next time")
     given = parser.parse_args()
+    os.chdir(ROOT)  # configurations name the vectors from there
     deadline = time.monotonic() + 60 * given.minutes
     for name in given.corpora:
         file = ROOT / "vectors" / f"{name}.txt"
         for task in given.tasks:
-            changes = [f"encoder.parts={parts(name, file)}", *TASKS[task], *given.changes]
-            settings = load_settings(ROOT / "configs" / f"sng-{name}-laptop.toml", changes)
+            settings = load_settings(ROOT / "configs" / f"sng-{name}-laptop.toml", [*TASKS[task], *given.changes])
             corpus = str(settings.data.corpus)
             vector_seconds = trained_vectors(corpus, file)
             folder = ROOT / "runs" / "sng" / "-".join([name, task, *given.changes]).replace("/", "_")
@@ -55,16 +50,7 @@ def main() -> None:
             if given.changes:
                 record["model"] += " with " + ", ".join(given.changes)
             record |= measured(run, corpus, given.part, task) | {"vector_seconds": vector_seconds}
-            add(record | {"command": "python benchmarks/sng.py " + " ".join(sys.argv[1:])})
-
-
-def parts(name: str, file: Path) -> str:
-    """The parts of the configuration, with the vectors where this benchmark keeps them."""
-    settings = load_settings(ROOT / "configs" / f"sng-{name}-laptop.toml")
-    tables = [part.model_dump() for part in settings.encoder.parts]
-    tables[0]["path"] = str(file)
-    cells = [", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) for table in tables]
-    return f"[{', '.join('{' + cell + '}' for cell in cells)}]"
+            add(record | {"command": command()})
 
 
 def trained_vectors(corpus: str, file: Path) -> float:
@@ -86,11 +72,7 @@ def measured(run: Any, corpus: str, part: str, task: str) -> dict[str, Any]:
     gold = corpora.load(corpus, part)
     recognizer = load(run.folder)
     if task == "given":
-        found = given_spans(recognizer.label_given(gold))
-        plain = figures(run, score(gold, gold))
-        for name in ("precision", "recall", "f1"):  # this is no NER score
-            plain[name] = None
-        return plain | found.as_json()
+        return figures(run, None) | given_spans(recognizer.label_given(gold)).as_json()  # this is no NER score
     base, recognizer.decoder = recognizer.decoder, EVERYTHING
     dev = corpora.load(corpus, "dev")
     recognizer.decoder = trials(dev, list(recognizer.pipe(given_of(corpus, dev))), base)[0].decoder

@@ -6,14 +6,12 @@ Every training goes on where it stood when the command is given again. The epoch
 decoding, are chosen on dev; then test is scored once.
 """
 
-import argparse
-import sys
 import time
 from dataclasses import asdict
 from typing import Any
 
 from records import ROOT, add
-from runs import figures, finished, given_of
+from runs import command, figures, finished, given_of, parser_of
 
 from nestling.checkpoint import load
 from nestling.data import corpora
@@ -38,13 +36,10 @@ MODELS: dict[str, tuple[str, ...]] = {  # what is changed in the configuration
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("corpus")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["full", "without regressor", "span", "bundled"])
     parser.add_argument("--sentences", type=int, help="train on the first so many only")
-    parser.add_argument("--part", default="test")
-    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; the command goes on next time")
     given = parser.parse_args()
     deadline = time.monotonic() + 60 * given.minutes
     for model in given.models:
@@ -70,7 +65,7 @@ def main() -> None:
                 record["model"] += f", {given.sentences} sentences"
             record |= figures(run, scores) | groups(scores, recognizer)
             record["decoding"] = {k: v for k, v in asdict(decoder).items() if k != "thresholds"}
-            add(record | {"command": "python benchmarks/two_stage.py " + " ".join(sys.argv[1:])})
+            add(record | {"command": command()})
 
 
 def settings_for(corpus: str, model: str, sentences: int | None, changes: list[str]) -> Settings:

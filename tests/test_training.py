@@ -10,12 +10,14 @@ import time
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 
 from nestling.checkpoint import load, load_model
 from nestling.data.formats import write
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.scores import score
 from nestling.heads import HEADS
+from nestling.nn.encoders import Transformer
 from nestling.run import Run, load_corpus
 from nestling.settings import load_settings, settings_of
 from nestling.training import rate_at
@@ -108,6 +110,35 @@ def test_all_word_level_parts_together_survive_saving(tmp_path):
     (tmp_path / "vectors.txt").unlink()  # a saved model needs no file but its own
     found = load(tmp_path / "run").pipe(corpus())
     assert score(corpus(), found).strict.f1 == pytest.approx(run.trainer.progress.best)
+
+
+def test_frozen_layers_stay_as_they_were(tmp_path, tiny_transformer):
+    settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=2), epochs=1)
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    before = {name: p.detach().clone() for name, p in run.built.model.named_parameters()}
+    list(run.steps())
+    changed = {name for name, p in run.built.model.named_parameters() if not torch.equal(p, before[name])}
+    still = {name for name in before if "model.embeddings." in name or "encoder.layer.0." in name}
+    assert still
+    assert not changed & still
+    assert any("encoder.layer.1." in name for name in changed)
+    with pytest.raises(SettingsError, match="4 layers cannot be frozen: 3 are known"):
+        trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=4)), name="other")
+
+
+def test_attention_has_the_dropout_of_the_settings(tmp_path, tiny_transformer):
+    for rate in (0.0, 0.3):
+        settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, attention_dropout=rate))
+        run = Run(settings_of(settings, "test"), tmp_path / f"run-{rate}")
+        (own,) = (part for part in run.built.model.modules() if isinstance(part, Transformer))
+        assert own.model.encoder.layer[0].attention.self.dropout.p == rate
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_every_head_learns_in_half_precision(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(AcceleratorState, "_shared_state", {})  # accelerate has one precision a process
+    _run, steps = trained(tmp_path, table(tmp_path, {name: {}}, epochs=2, precision="bf16"))
+    assert all(torch.isfinite(torch.tensor(list(s.losses.values()))).all() for s in steps)
 
 
 def test_context_and_long_sentences(tmp_path, tiny_transformer):

@@ -34,7 +34,6 @@ _PACKAGES = ("nestling", "torch", "transformers")
 
 def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None = None) -> None:
     """Writes everything that `load` needs; the weights are the model's own where none are given."""
-    folder.mkdir(parents=True, exist_ok=True)
     _write_json(folder / "settings.json", built.settings.model_dump(mode="json"))
     _write_json(folder / "labels.json", list(built.batcher.labels))
     _write_json(folder / "vocabularies.json", built.vocabularies)
@@ -77,7 +76,7 @@ def load_model(folder: Path | str) -> Built:
         built = build(settings, labels, _VOCABULARIES.validate_python(vocabularies), saved=folder)
     except (ValidationError, InvalidValueError, ValueError, SettingsError) as error:
         raise CheckpointError(f"{folder}: is damaged: {str(error).splitlines()[0]}") from None
-    load_weights(built, _load_tensors(folder, manifest.get("weights")))
+    _fill(built.model, _load_tensors(folder, manifest.get("weights")))
     built.model.eval()
     return built
 
@@ -99,12 +98,8 @@ def load(
     return recognizer
 
 
-def load_weights(built: Built, weights: Mapping[str, Tensor]) -> None:
-    """Fills a model; weights of other names or shapes are refused."""
-    _fill(built.model, weights)
-
-
 def _fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Gives a model its weights; those of other names or shapes are refused."""
     try:
         model.load_state_dict(dict(weights))
     except RuntimeError as error:

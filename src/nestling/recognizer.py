@@ -13,6 +13,7 @@ from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
 from nestling.evaluation.given import Labelled
 from nestling.model import Model
+from nestling.nn.batch import Batch
 from nestling.text import parse
 from nestling.types import Document, Entity
 
@@ -73,16 +74,13 @@ class Recognizer:
 
     def label_given(self, documents: Iterable[Document]) -> Iterator[Labelled]:
         """The labels that the model gives to the entities that documents have, borders untouched; in no set order."""
-        made = list(passages(documents, room=self.room, size=self.size))
-        device = next(self.model.parameters()).device
-        for batch in by_words(made, _BATCH_WORDS):
-            own = [made[n] for n in batch]
+        for _, own, inputs in self._batches(documents):
             sentences = [sentence for passage in own for sentence in passage.sentences]
             entities = [(row, entity) for row, sentence in enumerate(sentences) for entity in sentence.entities]
             parts = [(row, (part,)) for row, entity in entities for part in entity.fragments]
             with torch.inference_mode():
                 asked = [(row, entity.fragments) for row, entity in entities] + parts
-                rows = self.model.given_labels(self.batcher.batch(own).to(device), asked).tolist()
+                rows = self.model.given_labels(inputs, asked).tolist()
             found = iter([dict(zip(self.batcher.labels, row, strict=True)) for row in rows[len(entities) :]])
             for (_, entity), row in zip(entities, rows, strict=False):
                 whole = dict(zip(self.batcher.labels, row, strict=True))
@@ -94,31 +92,31 @@ class Recognizer:
             d.with_entities([e for e in s.entities if e.label in self.batcher.labels] for s in d.sentences)
             for d in documents
         ]
-        made = list(passages(known, room=self.room, size=self.size))
         sums: Counter[str] = Counter()
         counts: Counter[str] = Counter()
-        for batch in by_words(made, _BATCH_WORDS):
-            own = [made[n] for n in batch]
-            device = next(self.model.parameters()).device
+        for _, own, inputs in self._batches(known):
             with torch.inference_mode():
-                inputs, targets = self.batcher.batch(own).to(device), self.batcher.targets(own).to(device)
+                targets = self.batcher.targets(own).to(inputs.mask.device)
                 for name, (total, count) in self.model.inspect(inputs, targets).items():
                     sums[name] += total  # type: ignore[assignment]
                     counts[name] += count  # type: ignore[assignment]
         return {name: round(sums[name] / max(counts[name], 1), 4) for name in counts}
 
     def _found(self, documents: list[Document]) -> Iterator[Document]:
-        made = list(passages(documents, room=self.room, size=self.size))
-        found: list[list[list[Entity]]] = [[] for _ in made]
-        for batch in by_words(made, _BATCH_WORDS):
-            candidates = iter(self._candidates([made[n] for n in batch]))
-            for n in batch:
-                found[n] = [self.decoder(own) for own in islice(candidates, len(made[n].sentences))]
-        sentences = iter([entities for passage in found for entities in passage])
+        found: dict[int, list[list[Entity]]] = {}  # by the number of the passage
+        for numbers, own, inputs in self._batches(documents):
+            with torch.inference_mode():
+                candidates = iter(self.model.candidates(inputs))
+            for n, passage in zip(numbers, own, strict=True):
+                found[n] = [self.decoder(own) for own in islice(candidates, len(passage.sentences))]
+        sentences = iter([entities for n in range(len(found)) for entities in found[n]])
         for document in documents:
             yield document.with_entities(list(islice(sentences, len(document.sentences))))
 
-    def _candidates(self, made: list[Passage]) -> list[list[Entity]]:
+    def _batches(self, documents: Iterable[Document]) -> Iterator[tuple[list[int], list[Passage], Batch]]:
+        """Passages of like length together: their numbers, they themselves, and the model's input."""
+        made = list(passages(documents, room=self.room, size=self.size))
         device = next(self.model.parameters()).device
-        with torch.inference_mode():
-            return self.model.candidates(self.batcher.batch(made).to(device))
+        for numbers in by_words(made, _BATCH_WORDS):
+            own = [made[n] for n in numbers]
+            yield numbers, own, self.batcher.batch(own).to(device)

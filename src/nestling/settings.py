@@ -37,6 +37,10 @@ class TransformerSettings(_Settings):
     model: str = "embedded"
     pooling: Literal["max", "mean", "first"] = "max"
     context: int = Field(default=0, ge=0, description="pieces of neighbouring sentences encoded together; 0: none")
+    attention_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="while training; above 0 attention is many steps instead of one, and slow"
+    )
+    frozen: int = Field(default=0, ge=0, description="layers that are not trained: 1 the embeddings, 2 one more, …")
 
 
 class AffixSettings(_Settings):

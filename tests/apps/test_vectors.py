@@ -14,6 +14,8 @@ def test_train_and_look(nestling, tmp_path):  # noqa: F811
     assert (code, "vectors from" in output) == (0, True)
     made = json.loads((tmp_path / "v.txt.json").read_text())
     assert (made["parts"], len(made["losses"])) == (["gold"], 3)
+    code, output, _ = nestling("vectors", "train", GOLD, "--out", file, "--size", 5, "--epochs", 3, "--json")
+    assert (code, json.loads(output)) == (0, made)
     code, output, _ = nestling("vectors", "info", file, "the", "-n", 2, "--json")
     found = json.loads(output)
     assert (code, found["size"], len(found["nearest"]["the"])) == (0, 5, 2)

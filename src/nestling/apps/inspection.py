@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, Root, gold_and_inputs
-from nestling.apps.sources import Reading, one_part
+from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, Root, opened
+from nestling.apps.sources import Reading
 from nestling.apps.tables import SCORE_HEADER, between, score_row
 from nestling.apps.terminal import Painter, out, table
 from nestling.evaluation.scores import Score, Scores, paired, score
@@ -29,11 +29,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show where a model loses entities: by length, inside its head, and in single sentences."""
-    from nestling.checkpoint import load
-
-    parts = one_part(data, Reading(format, root, language))
-    recognizer = load(model, answer=answer)
-    gold, inputs = gold_and_inputs(parts, recognizer.language)
+    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
     predicted = list(recognizer.pipe(inputs))
     scores, inside = score(gold, predicted), recognizer.inspect(gold)
     widths = getattr(recognizer.model.heads[recognizer.model.answer], "widths", None)
@@ -96,12 +92,10 @@ def tune_decoding(
     as_json: Json = False,
 ) -> None:
     """Find the threshold, and the decay and overlap of soft-NMS, with the best F1 on dev; keep them in the model."""
-    from nestling.checkpoint import load, save_decoding
+    from nestling.checkpoint import save_decoding
     from nestling.tuning import EVERYTHING, trials
 
-    parts = one_part(data, Reading(format, root, language))
-    recognizer = load(model, answer=answer)
-    gold, inputs = gold_and_inputs(parts, recognizer.language)
+    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
     base = recognizer.decoder
     before = score(gold, recognizer.pipe(inputs)).strict.f1
     recognizer.decoder = EVERYTHING

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from nestling.apps.sources import Named, Reading, named, one_part
+from nestling.apps.sources import Reading, named, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import Painter, err, out, visible
 from nestling.data.files import Source
@@ -25,6 +25,7 @@ from nestling.text import parse
 from nestling.types import Document
 
 if TYPE_CHECKING:
+    from nestling.recognizer import Recognizer
     from nestling.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -132,11 +133,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
-    from nestling.checkpoint import load
-
-    parts = one_part(data, Reading(format, root, language))
-    recognizer = load(model, answer=answer)
-    gold, inputs = gold_and_inputs(parts, recognizer.language)
+    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
     if has_given_spans:
         _print_given_spans(given_spans(recognizer.label_given(gold)), as_json)
         return
@@ -161,12 +158,18 @@ def _print_given_spans(found: GivenSpans, as_json: bool) -> None:
     out.print(f"what the SNG paper derives from it: {derived}. Borders are given, so this is no NER F1.")
 
 
-def gold_and_inputs(parts: Named, language: str) -> tuple[list[Document], list[Document]]:
-    """The documents of a part, and what a model is given of them: raw text is met without gold's words."""
+def opened(
+    model: Path, answer: str | None, data: str, reading: Reading
+) -> tuple["Recognizer", list[Document], list[Document]]:
+    """A model, gold, and what the model is given of it: raw text is met without gold's words."""
+    from nestling.checkpoint import load
+
+    parts = one_part(data, reading)
+    recognizer = load(model, answer=answer)
     (gold,) = parts.read().values()
-    if parts.is_raw:
-        return gold, [parse(document.text, id=document.id, language=language) for document in gold]
-    return gold, gold
+    if not parts.is_raw:
+        return recognizer, gold, gold
+    return recognizer, gold, [parse(document.text, id=document.id, language=recognizer.language) for document in gold]
 
 
 def predict(

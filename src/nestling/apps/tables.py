@@ -66,7 +66,7 @@ def score_tables(scores: Scores) -> Iterator[Table]:
     overall = [score_row("strict", scores.strict), score_row("boundaries only", scores.boundaries)]
     if scores.discontinuous.gold or scores.discontinuous.predicted:
         overall.append(score_row("discontinuous only", scores.discontinuous))
-        overall.append(score_row("sentences with discontinuous", scores.beside_discontinuous))
+        overall.append(score_row("in such sentences", scores.beside_discontinuous))
     overall.insert(1, ["mean over labels", f"{macro.precision:.2f}", f"{macro.recall:.2f}", f"{macro.f1:.2f}"])
     overall.insert(1, ["95 % interval", "", "", f"{interval.low:.2f}–{interval.high:.2f}"])
     yield table("", header, [row + [""] * (len(header) - len(row)) for row in overall])

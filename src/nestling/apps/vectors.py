@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +39,7 @@ def train(
     root: Root = None,
     language: Language = None,
     columns: Columns = None,
+    as_json: Json = False,
 ) -> None:
     """Train GloVe; FILE.json beside the vectors tells what they were made from."""
     from nestling.vectors import Glove, GloveSettings, counted, write_vectors
@@ -52,10 +54,15 @@ def train(
     trained = Glove(counts, settings)
     losses = _train(trained, epochs)
     write_vectors(trained.vectors(), file)
-    made: dict[str, Any] = {"source": source, "parts": list(parts.parts), "words": len(counts.words), "window": window}
-    made |= {"least": least, "size": size, "epochs": epochs, "ceiling": ceiling, "seed": seed, "losses": losses}
+    text: dict[str, Any] = {"source": source, "parts": list(parts.parts), "words": len(counts.words)}
+    card = json.dumps(
+        text | {"window": window, "least": least, **asdict(settings), "losses": losses}, ensure_ascii=False, indent=1
+    )
     with written(file.with_name(f"{file.name}.json")) as temporary:
-        temporary.write_text(json.dumps(made, ensure_ascii=False, indent=1), encoding="utf-8")
+        temporary.write_text(card, encoding="utf-8")
+    if as_json:
+        typer.echo(card)
+        return
     out.print(f"{file}: {len(counts.words)} vectors from {source} ({', '.join(parts.parts)})", markup=False)
 
 

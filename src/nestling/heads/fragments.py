@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nestling.heads.head import Loss, Mention, Targets, labelled_spans
+from nestling.heads.head import Given, Loss, Targets, labelled_spans
 from nestling.nn.batch import Words
 from nestling.nn.matching import drawn, paired
 from nestling.nn.spans import mask_of, shifted, windows
@@ -76,7 +76,7 @@ class FragmentsHead(nn.Module):
 
     # Mentions of any sort, one by one
 
-    def mention_logits(self, reading: Reading, mentions: Sequence[Mention]) -> Tensor:
+    def mention_logits(self, reading: Reading, mentions: Sequence[Given]) -> Tensor:
         """Scores of labels (S, 1 + L); label 0 is none."""
         if not mentions:
             return reading.vectors.new_zeros(0, 1 + len(self.labels))
@@ -170,7 +170,7 @@ class FragmentsHead(nn.Module):
             logits[:, width - 1, :starts] = self.out(attended)
         return logits
 
-    def given_labels(self, output: Reading, mentions: Sequence[Mention]) -> Tensor:
+    def given_labels(self, output: Reading, mentions: Sequence[Given]) -> Tensor:
         """Probabilities of the labels of mentions whose borders are given, none left out: (S, L)."""
         return self.mention_logits(output, mentions)[:, 1:].float().softmax(dim=1)
 

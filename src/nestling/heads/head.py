@@ -47,14 +47,14 @@ class Head(Protocol):
         ...
 
 
-Mention = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
+Given = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
 
 
 @runtime_checkable
 class Labeller(Protocol):
     """A head that labels mentions whose borders are given."""
 
-    def given_labels(self, output: Any, mentions: Sequence[Mention]) -> Tensor:
+    def given_labels(self, output: Any, mentions: Sequence[Given]) -> Tensor:
         """Probabilities of labels: (S, L)."""
         ...
 

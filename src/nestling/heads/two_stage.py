@@ -152,7 +152,8 @@ class TwoStageHead(nn.Module):
             moved = _regression(spans[is_positive], learnt, gold[row[is_positive]])
             parts["regressor"] = Loss(own.loss_weights[1] * moved.sum(), terms)
             with torch.no_grad():  # where the others go is used, but not learnt
-                offsets[is_positive], offsets[~is_positive] = learnt, self.offsets(output, spans[~is_positive])
+                offsets[is_positive] = learnt.float()
+                offsets[~is_positive] = self.offsets(output, spans[~is_positive]).float()
         proposals = [shifted_borders(spans, offsets, output.mask)]
         if own.hard_negatives:
             proposals.append(self._kept_now(output, targets))

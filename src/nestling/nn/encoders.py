@@ -42,6 +42,17 @@ class Transformer(nn.Module):
         return Words(vectors, hidden[pieces.rows, 0], batch.mask)
 
 
+def freeze(model: nn.Module, lowest: int) -> None:
+    """Takes the lowest layers of a transformer out of training; the embeddings are the first of them."""
+    depth: int = model.config.num_hidden_layers  # type: ignore[union-attr, assignment]
+    stacks = [own for own in model.modules() if isinstance(own, nn.ModuleList) and len(own) == depth]
+    layers = [model.embeddings, *stacks[0]] if stacks and hasattr(model, "embeddings") else []
+    if lowest > len(layers):
+        raise ValueError(f"{lowest} layers cannot be frozen: {len(layers)} are known, with the embeddings")
+    for layer in layers[:lowest]:
+        layer.requires_grad_(False)
+
+
 def pool(hidden: Tensor, words: Tensor, pooling: Pooling) -> Tensor:
     """Pieces (N, D) → words (B, T, D); `words` (B, T, K) are positions of pieces, 0 for none."""
     if pooling == "first" or words.shape[2] == 1:
