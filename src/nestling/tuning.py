@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from nestling.evaluation.scores import paired
+from nestling.evaluation.comparison import paired
 from nestling.recognizer import Decoder
 from nestling.types import Document
 

@@ -63,6 +63,15 @@ def joined(fragments: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
+def overlapped(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
+    """Each distinct span, outer before inner, with those before it that it overlaps."""
+    active: list[Span] = []
+    for span in sorted(set(spans), key=lambda span: (span.start, -span.end)):
+        active = [other for other in active if other.end > span.start]
+        yield span, active
+        active = [*active, span]
+
+
 def require_characters(text: str) -> None:
     """Refuses a text with halves of surrogate pairs, which JSON can smuggle in and UTF-8 cannot hold."""
     if text.isascii():

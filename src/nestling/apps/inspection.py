@@ -12,7 +12,8 @@ from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, R
 from nestling.apps.sources import Reading
 from nestling.apps.tables import SCORE_HEADER, between, score_row
 from nestling.apps.terminal import Painter, out, table
-from nestling.evaluation.scores import Score, Scores, paired, score
+from nestling.evaluation.comparison import paired
+from nestling.evaluation.scores import Score, Scores, score
 from nestling.types import Document, Sentence, Span
 
 _GROUPS = ((1, 4), (5, 9), (10, None))

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from nestling.types import Document, Entity, Sentence
+from nestling.types import Document, Entity, Sentence, Span, overlapped
 
 Unit = Literal["sentence", "document"]
 
@@ -73,21 +73,18 @@ class Nesting:
 
 def nesting(entities: Iterable[Entity]) -> Nesting:
     """Counts the relations between different hulls; entities on one hull stand or fall together."""
-    hulls = Counter((entity.start, -entity.end) for entity in entities)
-    inner: set[tuple[int, int]] = set()
-    outer: set[tuple[int, int]] = set()
-    depths: dict[tuple[int, int], int] = {}
+    hulls = Counter(entity.hull for entity in entities)
+    inner: set[Span] = set()
+    outer: set[Span] = set()
+    depths: dict[Span, int] = {}
     crossing = 0
-    active: list[tuple[int, int]] = []
-    for hull in sorted(hulls):  # outer before inner
-        active = [other for other in active if -other[1] > hull[0]]
-        around = [other for other in active if other[1] <= hull[1]]
-        crossing += sum(hulls[other] * hulls[hull] for other in active if other[1] > hull[1])
+    for hull, before in overlapped(hulls):
+        around = [other for other in before if other.contains(hull)]
+        crossing += sum(hulls[other] * hulls[hull] for other in before if other not in around)
         if around:
             inner.add(hull)
             outer.update(around)
         depths[hull] = 1 + max((depths[other] for other in around), default=0)
-        active.append(hull)
     return Nesting(
         nested=sum(hulls[hull] for hull in inner | outer),
         inner=sum(hulls[hull] for hull in inner),

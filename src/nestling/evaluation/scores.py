@@ -1,23 +1,21 @@
 """Gold and predictions → precision, recall and F1; the only scorer.
 
-An entity is right when a gold entity of the same document has the same characters in every fragment and the same
-label (strict), or the same characters (boundaries). Sets are compared: what is predicted twice counts once. Comparing
-characters makes scores independent of how either side was cut into words. Scores are percentages.
+An entity is right when a gold entity has the same characters and the same label (strict), or the same characters
+(boundaries); `comparison.py` says how the two sides are compared. Scores are percentages.
 """
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nestling.errors import DataError
+from nestling.evaluation.comparison import Comparison, Found, compare
 from nestling.types import Document
 
-Place = tuple[tuple[int, int], ...]  # the fragments, in characters
 Group = TypeVar("Group", str, int)
 Counts = NDArray[np.int64]  # (units, 3): right, gold, predicted
 
@@ -67,16 +65,6 @@ class Interval:
 
     low: float
     high: float
-
-
-class _Found(NamedTuple):
-    """A distinct entity of one side."""
-
-    unit: int  # the gold sentence it starts in
-    label: str
-    words: int  # of the hull
-    is_discontinuous: bool
-    is_right: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,27 +123,22 @@ class Scores:
 
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
     """Compares predictions with gold; documents are paired by id where ids are unique, else by order."""
-    units = 0
-    wanted: list[_Found] = []
-    given: list[_Found] = []
-    boundaries = Score(0, 0, 0)
-    for truth, guess in paired(list(gold), list(predicted)):
-        starts = [sentence.tokens[0].start for sentence in truth.sentences]
-        truths, guesses = _keyed(truth), _keyed(guess)
-        guesses |= {key: words for key, words in truths.items() if key in guesses}  # gold's words count for both
-        wanted += _matched(truths, guesses, starts, units)
-        given += _matched(guesses, truths, starts, units)
-        boundaries = _added(boundaries, {place for place, _ in truths}, {place for place, _ in guesses})
-        units += max(len(starts), 1)
+    return scores_of(compare(gold, predicted))
+
+
+def scores_of(comparison: Comparison) -> Scores:
+    """Counts what is right."""
+    wanted, given = comparison.wanted, comparison.given
+    places, guesses = {(f.unit, f.place) for f in wanted}, {(f.unit, f.place) for f in given}
     gapped = {found.unit for found in wanted if found.is_discontinuous}
     return Scores(
-        strict=_score(wanted, given),
-        boundaries=boundaries,
-        discontinuous=_score([f for f in wanted if f.is_discontinuous], [f for f in given if f.is_discontinuous]),
-        beside_discontinuous=_score([f for f in wanted if f.unit in gapped], [f for f in given if f.unit in gapped]),
-        by_label=_grouped(wanted, given, lambda found: found.label),
-        by_length=_grouped(wanted, given, lambda found: found.words),
-        units=_unit_counts(units, wanted, given),
+        strict=count(wanted, given),
+        boundaries=Score(len(places & guesses), len(places), len(guesses)),
+        discontinuous=count([f for f in wanted if f.is_discontinuous], [f for f in given if f.is_discontinuous]),
+        beside_discontinuous=count([f for f in wanted if f.unit in gapped], [f for f in given if f.unit in gapped]),
+        by_label=grouped(wanted, given, lambda found: found.label),
+        by_length=grouped(wanted, given, lambda found: found.words),
+        units=_unit_counts(len(comparison.units), wanted, given),
     )
 
 
@@ -177,47 +160,13 @@ def significance(first: Scores, second: Scores, *, rounds: int = 10000, seed: in
     return float((1 + (differences >= observed - 1e-9).sum()) / (rounds + 1))
 
 
-def paired(gold: Sequence[Document], predicted: Sequence[Document]) -> Iterator[tuple[Document, Document]]:
-    """Gold documents with their predictions, whose texts must be the same."""
-    if len(gold) != len(predicted):
-        raise DataError(f"{len(predicted)} predicted documents for {len(gold)} gold ones")
-    by_id = {document.id: document for document in predicted}
-    if len(by_id) == len(predicted) and by_id.keys() == {document.id for document in gold}:
-        predicted = [by_id[document.id] for document in gold]
-    for truth, guess in zip(gold, predicted, strict=True):
-        if truth.text != guess.text:
-            raise DataError(f"document {truth.id!r} and its prediction {guess.id!r} have different texts")
-        yield truth, guess
-
-
-def _keyed(document: Document) -> dict[tuple[Place, str], int]:
-    """The distinct entities of a document, as places and labels, with their lengths in words."""
-    found: dict[tuple[Place, str], int] = {}
-    for sentence in document.sentences:
-        tokens = sentence.tokens
-        for entity in sentence.entities:
-            place = tuple((tokens[f.start].start, tokens[f.end - 1].end) for f in entity.fragments)
-            found[place, entity.label] = len(entity.hull)
-    return found
-
-
-def _matched(
-    own: dict[tuple[Place, str], int], other: dict[tuple[Place, str], int], starts: list[int], offset: int
-) -> Iterator[_Found]:
-    for (place, label), words in own.items():
-        unit = offset + max(bisect_right(starts, place[0][0]) - 1, 0)
-        yield _Found(unit, label, words, len(place) > 1, (place, label) in other)
-
-
-def _added(score: Score, gold: set[Place], predicted: set[Place]) -> Score:
-    return Score(score.right + len(gold & predicted), score.gold + len(gold), score.predicted + len(predicted))
-
-
-def _score(wanted: Sequence[_Found], given: Sequence[_Found]) -> Score:
+def count(wanted: Sequence[Found], given: Sequence[Found]) -> Score:
+    """The score of some entities of gold and of a prediction."""
     return Score(sum(found.is_right for found in given), len(wanted), len(given))
 
 
-def _grouped(wanted: Iterable[_Found], given: Iterable[_Found], key: Callable[[_Found], Group]) -> dict[Group, Score]:
+def grouped(wanted: Iterable[Found], given: Iterable[Found], key: Callable[[Found], Group]) -> dict[Group, Score]:
+    """The scores of entities with the same key, which both sides have for themselves; in the order of keys."""
     gold = Counter(map(key, wanted))
     predicted: Counter[Group] = Counter()
     right: Counter[Group] = Counter()
@@ -229,7 +178,7 @@ def _grouped(wanted: Iterable[_Found], given: Iterable[_Found], key: Callable[[_
     }
 
 
-def _unit_counts(units: int, wanted: Sequence[_Found], given: Sequence[_Found]) -> Counts:
+def _unit_counts(units: int, wanted: Sequence[Found], given: Sequence[Found]) -> Counts:
     right = np.bincount([found.unit for found in given if found.is_right], minlength=units)
     gold = np.bincount([found.unit for found in wanted], minlength=units)
     predicted = np.bincount([found.unit for found in given], minlength=units)
