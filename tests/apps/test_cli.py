@@ -355,3 +355,34 @@ def test_the_readme_example_runs(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
     assert not list(Path(ROOT).glob("*.jsonl"))
+
+
+class TestAnalyze:
+    def test_tables_json_and_page(self, nestling, tmp_path):
+        code, output, _ = nestling("analyze", GOLD, PREDICTED, "--train", GOLD)
+        assert (code, "Overview" in output, "By eCon" in output, "Mistakes" in output) == (0, True, True, True)
+        code, output, _ = nestling("analyze", GOLD, PREDICTED, f"perfect={GOLD}", "--reference", "perfect", "--json")
+        found = json.loads(output)
+        assert (code, found["reference"], set(found["models"])) == (0, "perfect", {"predicted", "perfect"})
+        assert found["models"]["perfect"]["scores"]["strict"]["f1"] == 100.0
+        code, output, _ = nestling("analyze", GOLD, PREDICTED, "--out", tmp_path / "r.html")
+        assert (code, "r.html: 0.0 MB" in output) == (0, True)
+        assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+    def test_thresholds(self, nestling, tmp_path):
+        rows = [json.loads(line) for line in PREDICTED.read_text().splitlines()]
+        for row in rows:
+            for n, entity in enumerate(row["entities"]):
+                entity["score"] = 0.9 if n else 0.3
+        (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        code, output, _ = nestling("analyze", GOLD, tmp_path / "scored.jsonl", "--fit-thresholds")
+        assert (code, output.splitlines()[0]) == (0, "[decoding.thresholds]")
+        assert nestling("analyze", GOLD, GOLD, "--fit-thresholds")[0] == 2
+
+    def test_what_is_wrong_is_one_line(self, nestling, tmp_path):
+        lines = GOLD.read_text().splitlines(keepends=True)
+        (tmp_path / "short.jsonl").write_text("".join(lines[:-1]))
+        code, _, error = nestling("analyze", GOLD, tmp_path / "short.jsonl")
+        assert (code, "only in gold" in error) == (2, True)
+        code, _, error = nestling("analyze", GOLD, PREDICTED, "--reference", "predicte")
+        assert (code, "predicted" in error) == (2, True)

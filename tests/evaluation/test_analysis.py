@@ -89,12 +89,12 @@ class TestMistakes:
 
 
 class TestAttributes:
-    train = [
+    train = (
         document(at(4, 6, "LOC"), id="a"),
         document(at(4, 6, "LOC"), id="b"),
         document(at(4, 6, "ORG"), id="c"),
         document(id="d", words=["new", "york", "wins"]),
-    ]
+    )
 
     def test_consistency_by_entities_and_by_occurrences(self):
         by_entities = Consistency(self.train)
@@ -172,9 +172,9 @@ class TestCalibration:
 
 
 class TestAnalysis:
-    gold = [document(at(0, 7, "PER"), at(4, 7, "LOC"), at(4, 6, "LOC")), document(at(0, 1), id="e")]
+    gold = (document(at(0, 7, "PER"), at(4, 7, "LOC"), at(4, 6, "LOC")), document(at(0, 1), id="e"))
     full = gold
-    poor = [document(at(4, 7, "LOC")), document(id="e")]
+    poor = (document(at(4, 7, "LOC")), document(id="e"))
 
     def test_depths_and_roles(self):
         model = analyze(self.gold, {"poor": self.poor}).models["poor"]

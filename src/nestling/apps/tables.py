@@ -7,10 +7,7 @@ from rich.table import Table
 from nestling.apps.terminal import table
 from nestling.data.statistics import Statistics
 from nestling.evaluation.scores import Score, Scores
-
-_BUCKETS: tuple[tuple[int, int | None], ...] = (
-    (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 7), (8, 10), (11, 15), (16, 30), (31, None),
-)  # fmt: skip
+from nestling.evaluation.sections import LENGTHS, length_range
 
 SCORE_HEADER = ("", "precision", "recall", "F1", "gold", "predicted", "right")
 
@@ -55,7 +52,7 @@ def statistics_tables(figures: Sequence[Statistics], published: Mapping[str, int
     yield table(
         "Words in an entity",
         header,
-        [[_range(*b), *(_share(part, *b) for part in figures)] for b in _BUCKETS],
+        [[length_range(*b), *(_share(part, *b) for part in figures)] for b in LENGTHS],
     )
 
 
@@ -71,7 +68,7 @@ def score_tables(scores: Scores) -> Iterator[Table]:
     overall.insert(1, ["95 % interval", "", "", f"{interval.low:.2f}–{interval.high:.2f}"])
     yield table("", header, [row + [""] * (len(header) - len(row)) for row in overall])
     yield table("By label", header, [score_row(label, score) for label, score in scores.by_label.items()])
-    lengths = [(_range(low, high), scores.of_lengths(between(low, high))) for low, high in _BUCKETS]
+    lengths = [(length_range(low, high), scores.of_lengths(between(low, high))) for low, high in LENGTHS]
     rows = [score_row(name, score) for name, score in lengths if score.gold or score.predicted]
     yield table("By words in the entity", header, rows)
 
@@ -85,10 +82,6 @@ def score_row(name: str, score: Score) -> list[str]:
     """The cells under SCORE_HEADER."""
     figures = [f"{value:.2f}" for value in (score.precision, score.recall, score.f1)]
     return [name, *figures, *(str(count) for count in (score.gold, score.predicted, score.right))]
-
-
-def _range(low: int, high: int | None) -> str:
-    return f"{low}" if low == high else f"{low}–{high}" if high else f"{low} or more"
 
 
 def _share(part: Statistics, low: int, high: int | None) -> str:

@@ -1,7 +1,7 @@
 """What a person sees in the terminal: nested brackets, tables, progress."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -83,13 +83,13 @@ class Painter:
         return drawn
 
 
-def table(title: str, header: list[str], rows: list[list[str]]) -> Table:
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
     """A table whose first column is names and whose others are figures."""
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for n, name in enumerate(header):
         made.add_column(visible(name), justify="left" if n == 0 else "right", overflow="fold")
     for row in rows:
-        made.add_row(*(visible(cell) for cell in row))
+        made.add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in row))
     return made
 
 

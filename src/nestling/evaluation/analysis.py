@@ -65,6 +65,7 @@ class Analysis:
     models: dict[str, ModelAnalysis]
     reference: str
     oov_density: float | None  # from 0 to 1; None without train
+    consistency: Consistency | None
 
     @cached_property
     def p_values(self) -> dict[str, float]:
@@ -115,6 +116,7 @@ def analyze(
         {name: _analysed(own, consistency, by_quantiles) for name, own in comparisons.items()},
         reference or next(iter(comparisons)),
         None if learnt is None else oov_density(documents, learnt),
+        consistency,
     )
 
 
