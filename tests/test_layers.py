@@ -24,6 +24,7 @@ LAYERS = (  # a module may import from rows above its own, and from its own row 
     ("config",),
     ("checkpoint",),
     ("run", "tuning"),
+    ("experiments",),
     ("",),
     ("apps",),
 )
@@ -83,6 +84,7 @@ def test_our_own_modules_are_imported_on_top(module):
         "nestling",
         "nestling.apps.models",
         "nestling.apps.inspection",
+        "nestling.apps.reproduce",
         "nestling.apps.vectors",
     ):  # they import torch, which takes seconds, when it is needed
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nestling.data.files import Source
-from nestling.errors import SettingsError, nearest
+from nestling.errors import SettingsError, UnknownNameError, nearest
 from nestling.heads import HEADS
 from nestling.training import TrainingSettings
 
@@ -156,8 +156,24 @@ class Settings(_Settings):
         return {name: own["weight"] for name, own in self.heads.items()}
 
 
-def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
-    """The settings of a TOML file, with changes such as `training.epochs=3`."""
+def config_path(name: str | Path) -> Path:
+    """A file, or the configuration of that name that comes with nestling."""
+    path = Path(name)
+    if path.exists() or path.suffix:
+        return path
+    package = Path(__file__).parent
+    for folder in (package / "configs", package.parent.parent / "configs"):  # installed; in a checkout
+        if (folder / f"{name}.toml").is_file():
+            return folder / f"{name}.toml"
+        known = sorted(file.stem for file in folder.glob("*.toml"))
+        if known:
+            raise UnknownNameError("configuration", str(name), known)
+    return path
+
+
+def load_settings(path: Path | str, changes: Sequence[str] = ()) -> Settings:
+    """The settings of a TOML file, or of a configuration by name, with changes such as `training.epochs=3`."""
+    path = config_path(path)
     try:
         table = tomllib.loads(Source(path).text())
     except tomllib.TOMLDecodeError as error:

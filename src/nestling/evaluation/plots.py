@@ -28,7 +28,7 @@ _SMALLEST = 1e-12  # probabilities below it are taken for it, so that ratios sta
 
 def loss_curve(losses: Mapping[str, Sequence[float]]) -> "Figure":
     """The mean loss of every epoch, a line a model."""
-    figure, axes = _empty("Mean loss a term in each epoch of training.")
+    figure, axes = empty("Mean loss a term in each epoch of training.")
     for name, values in losses.items():
         axes.plot(range(1, len(values) + 1), values, label=name)
     axes.set(xlabel="epoch", ylabel="loss", yscale="log")
@@ -51,7 +51,7 @@ def principal_components(probabilities: Array) -> tuple[Array, Array]:
 def pca(mentions: Sequence[Labelled]) -> "Figure":
     """Probabilities of labels on two axes: colour by gold label, triangles right, circles wrong."""
     points, explained = principal_components(table_of(mentions))
-    figure, axes = _empty(
+    figure, axes = empty(
         "Probabilities of labels on their first two principal axes. Colour: gold label; ▲ right, ● wrong."
     )
     labels = sorted({mention.label for mention in mentions})
@@ -70,7 +70,7 @@ def pca(mentions: Sequence[Labelled]) -> "Figure":
 
 def violin(mentions: Sequence[Labelled]) -> "Figure":
     """How probable the gold label is, label by label; the left half where the model is right, the right where wrong."""
-    figure, axes = _empty(
+    figure, axes = empty(
         "Probability that the model gives to the gold label. Left: labelled rightly, right: wrongly; bar: median."
     )
     labels = sorted({mention.label for mention in mentions})
@@ -123,7 +123,7 @@ def discrepancies(mentions: Sequence[Labelled]) -> list[Discrepancy]:
 
 def volcano(mentions: Sequence[Labelled]) -> "Figure":
     """Discrepancies as points: how far from the truth, and how decided the model is."""
-    figure, axes = _empty(
+    figure, axes = empty(
         "Across: log₂ of the predicted label's probability over the gold label's. Up the side: D-value, the variance "
         "of the probabilities over the gold label's. Up: ratio above 1, Stable: 1, Down: below, which cannot be."
     )
@@ -151,7 +151,7 @@ def save(figure: "Figure", path: Path) -> None:
         figure.savefig(temporary, format=path.suffix[1:], dpi=150)
 
 
-def _empty(caption: str) -> tuple["Figure", Any]:
+def empty(caption: str) -> tuple["Figure", Any]:
     """A figure with its definition under it, made without the state that pyplot keeps."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415

@@ -1,0 +1,49 @@
+"""What an experiment is: models to train, what is read off each, and the paper's figures to stand beside ours."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nestling.settings import Settings, config_path, load_settings, settings_of
+
+Size = Literal["laptop", "paper"]
+Decoding = Literal["as set", "tuned", "tuned threshold"]
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A model to train; every answer is a row of the result."""
+
+    settings: Settings
+    answers: Mapping[str, str]  # the row's name: the head that answers
+    decoding: Decoding = "as set"  # or chosen on dev: threshold and soft-NMS, or the threshold alone
+
+    @property
+    def corpus(self) -> str:
+        """The corpus that it is trained on."""
+        return str(self.settings.data.corpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table or a figure of a paper."""
+
+    about: str
+    source: str  # where the paper has it
+    trainings: Callable[[Size, int], Sequence[Training]]  # size, seed
+    minutes: int  # of one seed at laptop size, measured on two cores
+    paper: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by corpus and row; F1, or accuracy
+    seeds: int = 1
+    plot: Callable[[Sequence[Record]], Any] | None = None  # records → a matplotlib figure
+
+
+def configured(name: str, size: Size, seed: int, *changes: str, heads: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a configuration, with changes; `heads` replaces all heads, the one of largest weight answers."""
+    path = config_path(f"{name}-laptop" if size == "laptop" else name)
+    settings = load_settings(path, [f"training.seed={seed}", *changes])
+    if heads is None:
+        return settings
+    answer = max(heads, key=lambda head: heads[head].get("weight", 1.0))
+    known = {head: settings.heads.get(head, {}) | own for head, own in heads.items()}
+    return settings_of(settings.model_dump() | {"heads": known, "answer": answer}, str(path))
