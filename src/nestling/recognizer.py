@@ -73,18 +73,28 @@ class Recognizer:
         yield from self._found(held)
 
     def label_given(self, documents: Iterable[Document]) -> Iterator[Labelled]:
-        """The labels that the model gives to the entities that documents have, borders untouched; in no set order."""
-        for _, own, inputs in self._batches(documents):
-            sentences = [sentence for passage in own for sentence in passage.sentences]
-            entities = [(row, entity) for row, sentence in enumerate(sentences) for entity in sentence.entities]
-            parts = [(row, (part,)) for row, entity in entities for part in entity.fragments]
-            with torch.inference_mode():
-                asked = [(row, entity.fragments) for row, entity in entities] + parts
-                rows = self.model.given_labels(inputs, asked).tolist()
-            found = iter([dict(zip(self.batcher.labels, row, strict=True)) for row in rows[len(entities) :]])
-            for (_, entity), row in zip(entities, rows, strict=False):
-                whole = dict(zip(self.batcher.labels, row, strict=True))
-                yield Labelled(entity.label, whole, tuple(islice(found, len(entity.fragments))))
+        """The labels that the model gives to the entities that documents have, borders untouched; in their order."""
+        found: dict[int, list[Labelled]] = {}  # by the number of the passage
+        for numbers, own, inputs in self._batches(documents):
+            labelled = iter(self._labelled(own, inputs))
+            for n, passage in zip(numbers, own, strict=True):
+                found[n] = list(islice(labelled, sum(len(sentence.entities) for sentence in passage.sentences)))
+        yield from (labelled for n in range(len(found)) for labelled in found[n])
+
+    def _labelled(self, own: list[Passage], inputs: Batch) -> list[Labelled]:
+        """Entities of a batch with the probabilities of labels: whole, and each fragment alone."""
+        sentences = [sentence for passage in own for sentence in passage.sentences]
+        entities = [(row, entity) for row, sentence in enumerate(sentences) for entity in sentence.entities]
+        parts = [(row, (part,)) for row, entity in entities for part in entity.fragments]
+        with torch.inference_mode():
+            asked = [(row, entity.fragments) for row, entity in entities] + parts
+            rows = self.model.given_labels(inputs, asked).tolist()
+        named = [dict(zip(self.batcher.labels, row, strict=True)) for row in rows]
+        fragments = iter(named[len(entities) :])
+        return [
+            Labelled(entity.label, whole, tuple(islice(fragments, len(entity.fragments))))
+            for (_, entity), whole in zip(entities, named, strict=False)
+        ]
 
     def inspect(self, documents: Iterable[Document]) -> dict[str, float]:
         """Where the model loses the entities that documents have, if its head can tell; each figure is a mean."""

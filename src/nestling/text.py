@@ -80,7 +80,7 @@ def resplit(document: Document, language: str = "en") -> Resplit:
         spans = [
             Span(starts[bisect_right(ends, f.start)], ends[bisect_left(starts, f.end) - 1]) for f in mention.fragments
         ]
-        moved = Mention.of(document.text, spans, mention.label, mention.score)
+        moved = Mention.of(document.text, spans, mention.label, mention.score, mention.probabilities)
         if bisect_right(openings, moved.start) != bisect_right(openings, moved.end - 1):
             dropped += 1
         else:
@@ -117,7 +117,7 @@ def _place(text: str, sentences: list[list[Token]], mentions: Iterable[Mention])
         if len(numbers) > 1:
             raise InvalidValueError(f"{_shown(mention)} is not in one sentence")
         spans = joined(Span(start[1], end[1]) for start, end in borders if start and end)
-        entities[numbers.pop()].append(Entity(spans, mention.label, mention.score))
+        entities[numbers.pop()].append(Entity(spans, mention.label, mention.score, mention.probabilities))
     return entities
 
 

@@ -4,8 +4,8 @@ A `Document` is a text and its sentences; a `Sentence` is words and entities; an
 words with a label and a score. Gold and prediction are the same type. Characters are derived: `Document.mentions`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -83,13 +83,14 @@ def require_characters(text: str) -> None:
 
 
 class _Fragmented:
-    """What Entity and Mention share: one or more fragments, a label and a score."""
+    """What Entity and Mention share: one or more fragments, a label and a score, and perhaps what other labels have."""
 
     __slots__ = ()
 
     fragments: tuple[Span, ...]
     label: str
     score: float
+    probabilities: Mapping[str, float] | None
 
     @property
     def start(self) -> int:
@@ -123,8 +124,9 @@ class _Fragmented:
         require_characters(self.label)
         if not self.label or self.label != self.label.strip():
             raise InvalidValueError(f"a label needs a name without blanks at its ends, not {self.label!r}")
-        if not 0.0 <= self.score <= 1.0:  # also refuses NaN
-            raise InvalidValueError(f"a score lies between 0 and 1, not {self.score}")
+        for score in (self.score, *(self.probabilities or {}).values()):
+            if not 0.0 <= score <= 1.0:  # also refuses NaN
+                raise InvalidValueError(f"a score lies between 0 and 1, not {score}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Entity(_Fragmented):
     fragments: tuple[Span, ...]
     label: str
     score: float = 1.0
+    probabilities: Mapping[str, float] | None = field(default=None, compare=False, repr=False)  # of all labels
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fragments", tuple(self.fragments))
@@ -187,19 +190,27 @@ class Mention(_Fragmented):
     label: str
     text: str
     score: float = 1.0
+    probabilities: Mapping[str, float] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._validate()
 
     @classmethod
-    def of(cls, text: str, fragments: Iterable[Span], label: str, score: float = 1.0) -> "Mention":
+    def of(
+        cls,
+        text: str,
+        fragments: Iterable[Span],
+        label: str,
+        score: float = 1.0,
+        probabilities: Mapping[str, float] | None = None,
+    ) -> "Mention":
         """The mention at these characters of `text`; fragments are put in order, touching ones joined."""
         spans = joined(fragments)
         if spans and spans[-1].end > len(text):
             raise InvalidValueError(
                 f"{label} at {spans[-1].start}-{spans[-1].end} ends beyond the text, which has {len(text)} characters"
             )
-        return cls(spans, label, " ".join(text[span.start : span.end] for span in spans), score)
+        return cls(spans, label, " ".join(text[span.start : span.end] for span in spans), score, probabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +327,7 @@ class Document:
     def mentions(self) -> tuple[Mention, ...]:
         """The entities in characters of the text."""
         return tuple(
-            Mention.of(self.text, sentence.characters(entity), entity.label, entity.score)
+            Mention.of(self.text, sentence.characters(entity), entity.label, entity.score, entity.probabilities)
             for sentence in self.sentences
             for entity in sentence.entities
         )

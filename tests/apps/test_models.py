@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from nestling.data.formats import read
 from nestling.settings import load_settings
 from tests.apps.test_cli import nestling  # noqa: F401
 from tests.conftest import ROOT
@@ -80,7 +81,17 @@ def test_given_spans(nestling, config, tmp_path):  # noqa: F811
     found = json.loads(output)
     assert (code, found["continuous"], found["discontinuous"]) == (0, 34, 2)
     assert found["given_spans_accuracy"] > 80
-    assert "no NER F1" in nestling("evaluate", run, GOLD, "--given-spans")[1]
+    assert "no NER F1" in nestling("evaluate", run, GOLD, "--given-spans", "--out", tmp_path / "given.jsonl")[1]
+    gold, labelled = read(GOLD), list(read(tmp_path / "given.jsonl"))
+    pairs = [
+        (e, g) for d, truth in zip(labelled, gold, strict=True) for e, g in zip(d.mentions, truth.mentions, strict=True)
+    ]
+    right = sum(e.label == g.label for e, g in pairs)
+    assert right == found["continuous_right"] + found["discontinuous_right_joined"]
+    assert all(max(e.probabilities, key=e.probabilities.get) == e.label for e, _ in pairs)
+    nestling("evaluate", run, GOLD, "--out", tmp_path / "found.jsonl")
+    code, output, _ = nestling("analyze", GOLD, tmp_path / "found.jsonl", tmp_path / "given.jsonl", "--json")
+    assert (code, set(json.loads(output)["models"])) == (0, {"found", "given"})
 
 
 def test_seeds(nestling, config, tmp_path):  # noqa: F811

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from nestling.evaluation.analysis import analyze
+from nestling.evaluation.comparison import compare
+from nestling.evaluation.given import labelled_of
 from nestling.evaluation.report import page
 from nestling.evaluation.sections import tables
 from nestling.types import Document, Entity, Span
@@ -92,6 +94,28 @@ def test_better_is_one_direction():
     swapped = {t.title: t for t in tables(analyze(GOLD, {"good": GOLD, "bad": worse}, reference="bad"))}
     assert swapped["Overview"].rows[0][3].heat > 0
     assert swapped["Mistakes"].rows[0][4].heat > 0
+
+
+def test_pictures_where_probabilities_are_told():
+    pytest.importorskip("matplotlib")
+    gold = [documents(Entity.at(n, n + 1, label), id=str(n))[0] for n, label in enumerate("ABAB")]
+    guess = [
+        documents(Entity((Span(n, n + 1),), "A", p, {"A": p, "B": 1 - p}), id=str(n))[0]
+        for n, p in enumerate((0.9, 0.6, 0.8, 0.7))
+    ]
+    text = page(analyze(gold, {"m": guess}))
+    assert text.count("data:image/png;base64,") == 3
+    assert "data:image" not in page(analyze(gold, {"m": gold}))
+
+
+def test_predictions_on_the_borders_of_gold_are_labelled():
+    gold = documents(Entity.at(0, 1, "A"), Entity.at(0, 1, "B"), Entity.at(2, 3, "C"))
+    own = {"A": 0.2, "B": 0.7, "D": 0.1}
+    guess = documents(
+        *(Entity((Span(n, n + 1),), label, own[label], own) for n, label in ((0, "B"), (2, "A"), (3, "A")))
+    )
+    found = labelled_of(compare(gold, guess))
+    assert [(m.label, m.whole) for m in found] == [("B", {"A": 0.2, "B": 0.7, "D": 0.1}), ("C", {"C": 0.0, **own})]
 
 
 @pytest.fixture

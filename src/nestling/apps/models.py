@@ -19,7 +19,7 @@ from nestling.data.files import Source
 from nestling.data.formats import jsonl
 from nestling.decoding import Rule
 from nestling.errors import DataError
-from nestling.evaluation.given import GivenSpans, given_spans
+from nestling.evaluation.given import GivenSpans, given_spans, labelled_documents
 from nestling.evaluation.scores import score
 from nestling.text import parse
 from nestling.types import Document
@@ -130,14 +130,23 @@ def evaluate(
     has_given_spans: Annotated[
         bool, typer.Option("--given-spans", help="Only label gold's mentions: accuracy of labels, no NER score.")
     ] = False,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the predictions as JSON lines, for nestling analyze.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
     recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
     if has_given_spans:
-        _print_given_spans(given_spans(recognizer.label_given(gold)), as_json)
+        found = list(recognizer.label_given(gold))
+        if out_file is not None:
+            jsonl.write(labelled_documents(gold, found), out_file)
+        _print_given_spans(given_spans(found), as_json)
         return
-    scores = score(gold, recognizer.pipe(inputs))
+    predicted = list(recognizer.pipe(inputs))
+    if out_file is not None:
+        jsonl.write(predicted, out_file)
+    scores = score(gold, predicted)
     if as_json:
         typer.echo(json.dumps(scores.as_json(), ensure_ascii=False, indent=1))
         return

@@ -5,9 +5,13 @@ right label. The paper's F1 takes wrong discontinuous mentions as the only ones 
 that recall is 100 % where there are none.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from nestling.evaluation.comparison import Comparison, Place
+from nestling.types import Document, Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,33 @@ class GivenSpans:
             "discontinuous_right": self.discontinuous_right,
             "discontinuous_right_joined": self.joined_right,
         }
+
+
+def labelled_documents(documents: Iterable[Document], mentions: Iterable[Labelled]) -> Iterator[Document]:
+    """Documents with their entities labelled as a model did, with the probabilities; mentions in the same order."""
+    found = iter(mentions)
+    for document in documents:
+        yield document.with_entities(
+            [_relabelled(entity, next(found)) for entity in sentence.entities] for sentence in document.sentences
+        )
+
+
+def _relabelled(entity: Entity, labelled: Labelled) -> Entity:
+    best = max(labelled.whole, key=lambda label: labelled.whole[label])
+    probabilities = {label: min(value, 1.0) for label, value in labelled.whole.items()}
+    return Entity(entity.fragments, best, probabilities[best], probabilities)
+
+
+def labelled_of(comparison: Comparison) -> list[Labelled]:
+    """Predictions that tell the probabilities of labels, on borders that gold has."""
+    gold: dict[tuple[int, Place], list[str]] = defaultdict(list)
+    for found in comparison.wanted:
+        gold[found.unit, found.place].append(found.label)
+    return [
+        Labelled(found.label if found.label in labels else labels[0], {**dict.fromkeys(labels, 0.0), **own}, (own,))
+        for found in comparison.given
+        if (own := dict(found.entity.probabilities or {})) and (labels := gold.get((found.unit, found.place)))
+    ]
 
 
 def given_spans(mentions: Iterable[Labelled]) -> GivenSpans:

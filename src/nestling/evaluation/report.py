@@ -2,17 +2,27 @@
 
 import json
 import re
+from base64 import b64encode
+from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
-from typing import Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
+from nestling.errors import MissingExtraError
 from nestling.evaluation.analysis import Analysis, ModelAnalysis
 from nestling.evaluation.attributes import Bucket, values_of
 from nestling.evaluation.calibration import Calibration
 from nestling.evaluation.comparison import Found
+from nestling.evaluation.given import labelled_of
 from nestling.evaluation.mistakes import KINDS, Mistake
+from nestling.evaluation.plots import pca, violin, volcano
 from nestling.evaluation.sections import Cell, Table, tables
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PLOTS = {"principal components": pca, "violins": violin, "discrepancies": volcano}
 _SIDE = 220  # of a diagram, in pixels
 
 
@@ -23,7 +33,7 @@ def page(analysis: Analysis, *, title: str = "nestling") -> str:
     parts = {
         "title": escape(title),
         "contents": "".join(f'<a href="#s{n}">{escape(table.title)}</a>' for n, table in enumerate(shown)),
-        "sections": "".join(_section(analysis, table, n) for n, table in enumerate(shown)),
+        "sections": "".join([*(_section(analysis, own, n) for n, own in enumerate(shown)), *_pictures(analysis)]),
         "data": _embedded(_browsable(analysis)),
     }
     return re.sub(r"{{(\w+)}}", lambda mark: parts[mark[1]], template)  # in one go: texts may hold such marks too
@@ -73,6 +83,26 @@ def _diagram(calibration: Calibration) -> str:
         "<figcaption>Across: score. Up: share of predictions that are right. Darker: more predictions. "
         "On the line, scores mean what they say.</figcaption></figure>"
     )
+
+
+def _pictures(analysis: Analysis) -> Iterator[str]:
+    """The SNG paper's pictures, for predictions that tell the probabilities of labels."""
+    for name, model in analysis.models.items():
+        mentions = labelled_of(model.comparison)
+        if len({mention.label for mention in mentions}) < 2:
+            continue
+        try:
+            drawn = "".join(f'<img alt="{kind}" src="{_image(plot(mentions))}">' for kind, plot in _PLOTS.items())
+        except MissingExtraError as error:
+            drawn = f'<p class="note">{escape(str(error))}</p>'
+        yield f"<section><h2>Probabilities of labels: {escape(name)}</h2><figure>{drawn}</figure></section>"
+
+
+def _image(figure: "Figure") -> str:
+    """A picture that is part of the page."""
+    made = BytesIO()
+    figure.savefig(made, format="png", dpi=110)
+    return f"data:image/png;base64,{b64encode(made.getvalue()).decode()}"
 
 
 def _browsable(analysis: Analysis) -> dict[str, Any]:

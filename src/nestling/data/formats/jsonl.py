@@ -28,6 +28,7 @@ class _Entity(_Record):
     fragments: list[Pair] = Field(min_length=1)
     label: str
     score: float = 1.0
+    probabilities: dict[str, float] | None = None
 
     @property
     def spans(self) -> list[Span]:
@@ -85,7 +86,7 @@ def _slips(record: _Text | _Words) -> Iterator[tuple[str, str]]:
 
 
 def _of_text(name: str, record: _Text, language: str) -> Document:
-    mentions = [Mention.of(record.text, entity.spans, entity.label, entity.score) for entity in record.entities]
+    mentions = [Mention.of(record.text, e.spans, e.label, e.score, e.probabilities) for e in record.entities]
     if record.sentences is None:
         return parse(record.text, id=name, language=language, mentions=mentions)
     words = [(start, end) for sentence in record.sentences for start, end in sentence]
@@ -108,7 +109,7 @@ def _of_words(name: str, record: _Words) -> Document:
             where = "beyond the last word" if number == len(sentences) else "in two sentences"
             raise InvalidValueError(f"{given.label} at words {start}-{end} is {where}")
         own = tuple(Span(f.start - borders[number], f.end - borders[number]) for f in fragments)
-        entities[number].append(Entity(own, given.label, given.score))
+        entities[number].append(Entity(own, given.label, given.score, given.probabilities))
     return Document.of_words(name, zip(sentences, entities, strict=True))
 
 
@@ -133,4 +134,8 @@ def _dumped(mention: Mention) -> dict[str, Any]:
         "fragments": [[f.start, f.end] for f in mention.fragments],
         "label": mention.label,
     }
-    return record if mention.score == 1.0 else {**record, "score": mention.score}
+    if mention.score != 1.0:
+        record["score"] = mention.score
+    if mention.probabilities is not None:
+        record["probabilities"] = dict(mention.probabilities)
+    return record
