@@ -113,6 +113,8 @@ class _Fragmented:
         return len(self.fragments) > 1
 
     def __len__(self) -> int:
+        if len(self.fragments) == 1:
+            return len(self.fragments[0])
         return sum(len(fragment) for fragment in self.fragments)
 
     def _validate(self) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from nestling.apps import cli
+from nestling.apps.analysis import _named
 from nestling.data.formats import read
+from nestling.errors import DataError
 from tests.conftest import ROOT
 
 CORPUS = ROOT / "examples" / "corpus"
@@ -378,6 +380,17 @@ class TestAnalyze:
         code, output, _ = nestling("analyze", GOLD, tmp_path / "scored.jsonl", "--fit-thresholds")
         assert (code, output.splitlines()[0]) == (0, "[decoding.thresholds]")
         assert nestling("analyze", GOLD, GOLD, "--fit-thresholds")[0] == 2
+        assert nestling("analyze", GOLD, tmp_path / "scored.jsonl", "--fit-thresholds", "--json")[0] == 2
+
+    def test_names(self):
+        assert _named(["a 2=x", "a=y", "a=z", "runs/b=1/c.jsonl"]) == {
+            "a 2": "x",
+            "a": "y",
+            "a 3": "z",
+            "c": "runs/b=1/c.jsonl",
+        }
+        with pytest.raises(DataError, match="needs a name"):
+            _named(["=x"])
 
     def test_what_is_wrong_is_one_line(self, nestling, tmp_path):
         lines = GOLD.read_text().splitlines(keepends=True)

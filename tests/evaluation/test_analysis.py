@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestling.errors import DataError, InvalidValueError
+from nestling.errors import DataError, InvalidValueError, UnknownNameError
 from nestling.evaluation.analysis import analyze
 from nestling.evaluation.attributes import Consistency, buckets, oov_density, values_of
 from nestling.evaluation.calibration import calibration_of
 from nestling.evaluation.comparison import compare
 from nestling.evaluation.mistakes import confusion, mistakes_of
-from nestling.types import Document, Entity, Span
+from nestling.types import Document, Entity, Sentence, Span, Token
 from tests import strategies
 
 WORDS = ["the", "old", "mayor", "of", "New", "York", "City", "sleeps"]
@@ -40,7 +40,7 @@ class TestMistakes:
         }
         assert found.wrong == 6  # three wrong predictions, three gold entities not found
         assert found.rate("boundary") == pytest.approx(100 / 6)
-        assert confusion(compare([gold], [guess])) == {
+        assert confusion(compare([gold], [guess]), found) == {
             ("X", "X"): 1, ("PER", "ORG"): 1, ("LOC", ""): 2, ("", "LOC"): 1, ("", "PER"): 1,
         }  # fmt: skip
 
@@ -101,6 +101,11 @@ class TestAttributes:
         assert by_entities("NEW York", "LOC") == pytest.approx(2 / 3)
         assert by_entities("New York", "PER") == by_entities("Oslo", "LOC") == 0.0
         assert Consistency(self.train, ["New York"], basis="occurrences")("New York", "LOC") == pytest.approx(2 / 4)
+        gapped = [document(Entity((Span(0, 1), Span(2, 3)), "X"))]
+        for basis in ("entities", "occurrences"):
+            assert Consistency(gapped, ["the mayor"], basis=basis)("the mayor", "X") == 1.0
+        twice = [Document.of_words("d", [(WORDS, [at(0, 1, "A"), at(0, 1, "A"), at(0, 1, "A"), at(0, 1, "B")])])]
+        assert Consistency(twice)("the", "A") == 0.5  # annotated twice counts once
 
     def test_values(self):
         gold = document(at(4, 6, "LOC"), at(0, 3, "PER"))
@@ -179,11 +184,13 @@ class TestAnalysis:
     def test_depths_and_roles(self):
         model = analyze(self.gold, {"poor": self.poor}).models["poor"]
         assert {depth: (s.gold, s.predicted, s.right) for depth, s in model.by_depth.items()} == {
-            1: (2, 1, 1), 2: (1, 0, 0), 3: (1, 0, 0),
+            1: (2, 0, 0), 2: (1, 1, 1), 3: (1, 0, 0),
         }  # fmt: skip
         assert {role: (s.gold, s.predicted) for role, s in model.by_role.items()} == {
-            "alone": (1, 1), "inner": (2, 0), "outer": (1, 0),
+            "alone": (1, 0), "inner": (2, 1), "outer": (1, 0),
         }  # fmt: skip
+        wrong = analyze([document(at(0, 7))], {"x": [document(at(0, 6), at(1, 2))]}).models["x"]
+        assert {depth: s.predicted for depth, s in wrong.by_depth.items()} == {1: 1, 2: 1}  # among predictions
 
     def test_several_models(self):
         found = analyze(self.gold, {"full": self.full, "poor": self.poor}, train=self.gold, reference="poor")
@@ -203,6 +210,12 @@ class TestAnalysis:
             analyze(self.gold, {"x": [*self.gold, document(id="f")]})
         with pytest.raises(DataError, match="different texts"):
             analyze(self.gold, {"x": [self.gold[0], document(id="e", words=["other"])]})
+        with pytest.raises(DataError, match="share some documents only"):
+            analyze(self.gold, {"x": [self.gold[0], Document("f", self.gold[1].text, self.gold[1].sentences)]})
+        with pytest.raises(DataError, match="from character 0 on 'the old"):
+            analyze(self.gold[1:], {"x": [document(id="e", words=["other"])]})
+        with pytest.raises(UnknownNameError, match="poor"):
+            analyze(self.gold, {"poor": self.poor}, reference="por")
         with pytest.raises(InvalidValueError, match="at least one"):
             analyze(self.gold, {})
 
@@ -215,13 +228,34 @@ class TestAnalysis:
 
     @given(strategies.documents(), st.randoms(use_true_random=False))
     @settings(max_examples=40, deadline=None)
-    def test_the_order_of_annotations_changes_nothing(self, gold, random):
-        def shuffled(doc):
-            return doc.with_entities(random.sample(s.entities, len(s.entities)) for s in doc.sentences)
-
+    def test_order_duplicates_and_cuts_change_nothing(self, gold, random):
         guess = gold.with_entities(
             [Entity(e.fragments, "B" if n % 3 else e.label, e.score) for n, e in enumerate(s.entities) if n % 4 != 3]
             for s in gold.sentences
         )
-        plain = analyze([gold], {"x": [guess]}, train=[gold]).as_json()
-        assert analyze([shuffled(gold)], {"x": [shuffled(guess)]}, train=[shuffled(gold)]).as_json() == plain
+        other = Document("other", "Ann sleeps", document(at(0, 1), words=["Ann", "sleeps"]).sentences)
+        plain = analyze([gold, other], {"x": [guess, other]}, train=[gold]).as_json()
+        doubled = guess.with_entities(random.sample(2 * s.entities, 2 * len(s.entities)) for s in guess.sentences)
+        swapped = analyze([gold, other], {"x": [other, doubled]}, train=[gold]).as_json()
+        assert swapped == plain
+
+    @given(strategies.documents(), strategies.documents())
+    @settings(max_examples=60, deadline=None)
+    def test_no_group_has_more_right_than_gold_or_predicted(self, gold, guess):
+        guess = gold.with_entities(
+            [*(e for e in other.entities if e.end <= len(own)), *own.entities[::2]]
+            for own, other in zip(gold.sentences, [*guess.sentences, *gold.sentences], strict=False)
+        )
+        model = analyze([gold], {"x": [guess]}, train=[gold]).models["x"]
+        groups = [*model.by_depth.values(), *model.by_role.values(), *model.scores.by_length.values()]
+        groups += [bucket.score for own in model.attributes.values() for bucket in own]
+        assert all(own.right <= min(own.gold, own.predicted) for own in groups)
+        total = sum(own.right for own in model.by_depth.values())
+        assert total == model.scores.strict.right
+
+    def test_another_cut_into_words_changes_nothing(self):
+        gold = [Document.of_words("d", [(["New-York", "wins"], [at(0, 1, "LOC")])])]
+        tokens = [Token("New", 0), Token("-", 3), Token("York", 4), Token("wins", 9)]
+        guess = [Document("d", "New-York wins", (Sentence(tuple(tokens), (at(0, 3, "LOC"),)),))]
+        found = analyze(gold, {"x": guess, "same": gold}, train=gold)
+        assert found.models["x"].as_json() == found.models["same"].as_json()

@@ -10,6 +10,7 @@ import pytest
 from nestling.evaluation.analysis import analyze
 from nestling.evaluation.comparison import compare
 from nestling.evaluation.given import labelled_of
+from nestling.evaluation.plots import table_of
 from nestling.evaluation.report import page
 from nestling.evaluation.sections import tables
 from nestling.types import Document, Entity, Span
@@ -66,16 +67,25 @@ def test_places_are_characters_of_the_sentence():
     two = [Document.of_words("d", [(["x", "y"], []), (["New", "York"], [Entity.at(0, 2, "LOC")])])]
     none = [Document.of_words("d", [(["x", "y"], []), (["New", "York"], [])])]
     found = data_of(page(analyze(two, {"m": none})))
-    assert found["sentences"] == [["d", "New York", [[[[0, 8]], "LOC", 1.0, 0]], []]]
+    assert found["excerpts"] == [["d", "New York", [[[[0, 8]], "LOC", 1.0, 0]], []]]
     sentence, kind, gold, predicted, words, *_ = found["mistakes"][0][0]
     assert (sentence, found["kinds"][kind], gold, predicted, words) == (0, "missed", [[[0, 8]], "LOC"], None, 2)
 
 
-def test_a_prediction_that_runs_over_the_end_of_its_sentence_stays_inside():
-    gold = [Document.of_words("d", [(["a", "b"], []), (["c"], [])])]
+def test_a_mistake_over_sentences_shows_them_all():
+    gold = [Document.of_words("d", [(["a", "b"], []), (["c"], [Entity.at(0, 1, "X")])])]
     joined = [Document("d", "a b\nc", Document.of_words("d", [(["a", "b", "c"], [Entity.at(1, 3, "X")])]).sentences)]
     found = data_of(page(analyze(gold, {"m": joined})))
-    assert found["sentences"][0][3] == [[[[2, 3]], "X", 1.0, 0]]
+    assert found["excerpts"] == [["d", "a b\nc", [[[[4, 5]], "X", 1.0, 0]], [[[[2, 5]], "X", 1.0, 0]]]]
+
+
+def test_of_long_sentences_only_what_is_near_is_shown():
+    words = ["word"] * 3000
+    gold = [Document.of_words("d", [(words, [Entity.at(1500, 1501, "X"), Entity.at(10, 11, "X")])])]
+    guess = [Document.of_words("d", [(words, [Entity.at(10, 11, "X")])])]
+    ((_, text, entities, _),) = data_of(page(analyze(gold, {"m": guess})))["excerpts"]
+    assert len(text) < 1500
+    assert [text[start:end] for (((start, end),), *_) in entities] == ["word"]
 
 
 def test_nothing_wrong_and_nothing_at_all():
@@ -106,6 +116,17 @@ def test_pictures_where_probabilities_are_told():
     text = page(analyze(gold, {"m": guess}))
     assert text.count("data:image/png;base64,") == 3
     assert "data:image" not in page(analyze(gold, {"m": gold}))
+
+
+def test_labels_are_drawn_as_they_are_and_those_unknown_to_the_model_too():
+    pytest.importorskip("matplotlib")
+    labels = (r"$\frac{$", "_hidden", "日本", "unseen")
+    gold = [documents(Entity.at(n, n + 1, label), id=str(n))[0] for n, label in enumerate(labels)]
+    own = dict.fromkeys(labels[:3], 1 / 3)
+    guess = [documents(Entity((Span(n, n + 1),), labels[0], 1 / 3, own), id=str(n))[0] for n in range(4)]
+    assert page(analyze(gold, {"m": guess})).count("data:image/png;base64,") == 3
+    rows = table_of(labelled_of(compare(gold, guess)))
+    assert (rows == rows[0]).all()  # the same output, the same row, whatever gold is
 
 
 def test_predictions_on_the_borders_of_gold_are_labelled():

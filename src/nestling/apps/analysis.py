@@ -1,6 +1,7 @@
 """`nestling analyze`: why predictions are right or wrong, whatever tool made them."""
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from nestling.apps.data import Columns, Format, Json, Language, Root
 from nestling.apps.sources import Reading, named, one_part
 from nestling.apps.terminal import out, table, visible
 from nestling.data.files import written
-from nestling.errors import DataError, UnknownNameError
+from nestling.errors import DataError
 from nestling.evaluation.analysis import Analysis, analyze
 from nestling.evaluation.attributes import Basis
 from nestling.evaluation.report import page
@@ -55,8 +56,8 @@ def analyze_files(
     how = Reading(format, root, language, columns)
     truth = _documents(gold, how)
     given = _named(predicted)
-    if reference is not None and reference not in given:
-        raise UnknownNameError("prediction", reference, given)
+    if fit_thresholds and (out_file is not None or as_json):
+        raise DataError("--fit-thresholds prints settings alone", fix="leave out --out and --json")
     found = analyze(
         truth,
         {name: _documents(path, how) for name, path in given.items()},
@@ -70,7 +71,8 @@ def analyze_files(
         return
     if out_file is not None:
         with written(out_file) as temporary:
-            temporary.write_text(page(found, title=f"{gold}: {', '.join(given)}"), encoding="utf-8")
+            text = page(found, title=f"{gold}: {', '.join(given)}")
+            temporary.write_bytes(text.encode("utf-8", "replace"))  # names of files may be no text
     if as_json:
         typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=1))
     elif out_file is not None:
@@ -86,11 +88,12 @@ def _named(predicted: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for given in predicted:
         name, mark, path = given.partition("=")
-        if not mark or Path(given).exists():
+        if not mark or "/" in name or Path(given).exists():
             name, path = Path(given).stem, given
-        if name in found:
-            name = f"{name} {sum(other == name or other.startswith(f'{name} ') for other in found) + 1}"
-        found[name] = path
+        if not name:
+            raise DataError(f"{given}: a prediction needs a name", fix="write NAME=FILE, or FILE alone")
+        numbered = (f"{name} {n}" for n in count(2))
+        found[name if name not in found else next(own for own in numbered if own not in found)] = path
     return found
 
 
@@ -111,8 +114,10 @@ def _thresholds(analysis: Analysis) -> str:
     calibration = analysis.models[analysis.reference].calibration
     if calibration is None:
         raise DataError(f"{analysis.reference} has no scores", fix="predict with a tool that gives them")
-    rows = [f"{json.dumps(label)} = {own.threshold:.4f}" for label, own in calibration.thresholds.items()]
-    return "\n".join(["[decoding.thresholds]", *rows])
+    kept = {label: own.threshold for label, own in calibration.thresholds.items() if own.threshold}
+    if not kept:
+        return "# every label is best as it is"
+    return "\n".join(["[decoding.thresholds]", *(f"{json.dumps(label)} = {score!r}" for label, score in kept.items())])
 
 
 def _drawn(own: Table) -> RichTable:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from nestling.errors import InvalidValueError
+from nestling.errors import InvalidValueError, UnknownNameError
 from nestling.evaluation.attributes import (
     Attribute,
     Basis,
@@ -106,6 +106,8 @@ def analyze(
     """Counts everything of every prediction; eCon and the density of unknown words need train."""
     if not predictions:
         raise InvalidValueError("an analysis needs at least one prediction")
+    if reference is not None and reference not in predictions:
+        raise UnknownNameError("prediction", reference, predictions)
     documents, learnt = list(gold), None if train is None else list(train)
     comparisons = {name: compare(documents, own) for name, own in predictions.items()}
     consistency = None
@@ -121,8 +123,8 @@ def analyze(
 
 
 def _analysed(comparison: Comparison, consistency: Consistency | None, by_quantiles: bool) -> ModelAnalysis:
-    depths = _depths(comparison.wanted) | _depths(comparison.given)
-    values = values_of(comparison, consistency)
+    depths = _depths([*comparison.wanted, *comparison.given])
+    values, mistakes = values_of(comparison, consistency), mistakes_of(comparison)
     return ModelAnalysis(
         comparison=comparison,
         scores=scores_of(comparison),
@@ -131,8 +133,8 @@ def _analysed(comparison: Comparison, consistency: Consistency | None, by_quanti
         attributes={
             name: buckets(comparison, value, name, by_quantiles=by_quantiles) for name, value in values.items()
         },
-        mistakes=mistakes_of(comparison),
-        confusion=confusion(comparison),
+        mistakes=mistakes,
+        confusion=confusion(comparison, mistakes),
         calibration=calibration_of(comparison),
     )
 
@@ -142,9 +144,9 @@ def _key(found: Found) -> tuple[int, Span]:
     return id(found.sentence), found.entity.hull
 
 
-def _depths(side: Sequence[Found]) -> dict[tuple[int, Span], tuple[int, bool]]:
-    """How deep the hulls of one side lie, and whether they have others inside."""
-    sentences = {id(found.sentence): found.sentence for found in side}
+def _depths(entities: Sequence[Found]) -> dict[tuple[int, Span], tuple[int, bool]]:
+    """How deep hulls lie among those of their sentence, and whether they have others inside."""
+    sentences = {id(found.sentence): found.sentence for found in entities}
     found: dict[tuple[int, Span], tuple[int, bool]] = {}
     for number, sentence in sentences.items():
         for hull, before in overlapped(entity.hull for entity in sentence.entities):

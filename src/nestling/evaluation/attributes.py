@@ -53,17 +53,18 @@ class Consistency:
     def __init__(self, train: Iterable[Document], asked: Iterable[str] = (), *, basis: Basis = "entities") -> None:
         documents = list(train)
         self._labels: Counter[tuple[str, str]] = Counter()
+        self._all: Counter[str] = Counter()
         for document in documents:
             for sentence in document.sentences:
-                for entity in sentence.entities:
-                    words = [w for part in entity.fragments for w in sentence.words[part.start : part.end]]
-                    self._labels[" ".join(words).lower(), entity.label] += 1
-        if basis == "entities":
-            self._all: Counter[str] = Counter()
-            for (text, _), times in self._labels.items():
-                self._all[text] += times
-        else:
-            self._all = _occurrences(documents, {text.lower() for text in asked})
+                words = [word.lower() for word in sentence.words]
+                texts = {
+                    e.key: " ".join(w for f in e.fragments for w in words[f.start : f.end]) for e in sentence.entities
+                }
+                self._labels.update((text, label) for (_, label), text in texts.items())
+                self._all.update(texts.values())
+        if basis == "occurrences":  # what is annotated with gaps stands nowhere as such
+            found = _occurrences(documents, {text.lower() for text in asked})
+            self._all = Counter({text: max(times, found[text]) for text, times in self._all.items()})
 
     def __call__(self, text: str, label: str) -> float:
         """The share, from 0 to 1."""

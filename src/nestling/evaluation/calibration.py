@@ -59,7 +59,7 @@ class Calibration:
 
 def calibration_of(comparison: Comparison) -> Calibration | None:
     """None where predictions have no scores: all are 1."""
-    scores = np.array([found.entity.score for found in comparison.given])
+    scores = np.array([found.score for found in comparison.given])
     if not len(scores) or (scores == 1.0).all():
         return None
     right = np.array([found.is_right for found in comparison.given])
@@ -86,8 +86,8 @@ def thresholds_of(comparison: Comparison) -> dict[str, Threshold]:
 
 def _best(gold: int, predicted: Sequence[Found]) -> Threshold:
     """Halfway between the last prediction that is kept and the first that is not; the lowest of equally good ones."""
-    ranked = sorted(predicted, key=lambda found: -found.entity.score)
-    scores = [found.entity.score for found in ranked]
+    ranked = sorted(predicted, key=lambda found: -found.score)
+    scores = [found.score for found in ranked]
     right = np.cumsum([found.is_right for found in ranked]).tolist()
     before = Score(right[-1], gold, len(ranked)).f1
     best = Threshold(0.0, before, before)
@@ -96,5 +96,6 @@ def _best(gold: int, predicted: Sequence[Found]) -> Threshold:
             continue
         f1 = Score(right[kept - 1], gold, kept).f1
         if f1 > best.after:
-            best = Threshold((scores[kept] + scores[kept - 1]) / 2, before, f1)
+            middle = (scores[kept] + scores[kept - 1]) / 2
+            best = Threshold(middle if middle > scores[kept] else scores[kept - 1], before, f1)
     return best

@@ -6,7 +6,7 @@ independent of how either side was cut into words, and of the order of annotatio
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,20 +19,30 @@ _Own = tuple[Entity, Sentence]
 
 
 class Found(NamedTuple):
-    """A distinct entity of one side."""
+    """A distinct entity of one side. What both sides have is gold's on both, with the score that was predicted.
+
+    So a right prediction is in the same group as its gold, whatever is grouped by, and no group has more right ones
+    than gold ones.
+    """
 
     unit: int  # the gold sentence it starts in, counted over all documents
     place: Place
     label: str
-    words: int  # of the hull
     is_right: bool
+    score: float
+    probabilities: Mapping[str, float] | None
     entity: Entity
-    sentence: Sentence  # of its own side
+    sentence: Sentence  # that the entity is in
 
     @property
     def is_discontinuous(self) -> bool:
         """Whether it has several fragments."""
         return len(self.place) > 1
+
+    @property
+    def words(self) -> int:
+        """How many words it has; those between its fragments are not counted."""
+        return len(self.entity)
 
     @property
     def text(self) -> str:
@@ -74,17 +84,25 @@ def compare(gold: Iterable[Document], predicted: Iterable[Document]) -> Comparis
 
 
 def paired(gold: Sequence[Document], predicted: Sequence[Document]) -> Iterator[tuple[Document, Document]]:
-    """Gold documents with their predictions, whose texts must be the same."""
+    """Gold documents with their predictions, whose texts must be the same; by ids, or by order if they share none."""
     names, others = [document.id for document in gold], [document.id for document in predicted]
     if len(gold) != len(predicted):
         raise DataError(f"{len(predicted)} predicted documents for {len(gold)} gold ones{_missing(names, others)}")
     by_id = dict(zip(others, predicted, strict=True))
-    if len(by_id) == len(predicted) and by_id.keys() == set(names):
+    if len(by_id) == len(predicted) and len(set(names)) == len(names) and by_id.keys() & set(names):
+        if by_id.keys() != set(names):
+            raise DataError(f"gold and prediction share some documents only{_missing(names, others)}")
         predicted = [by_id[name] for name in names]
     for truth, guess in zip(gold, predicted, strict=True):
         if truth.text != guess.text:
-            raise DataError(f"document {truth.id!r} and its prediction {guess.id!r} have different texts")
+            where = _first_difference(truth.text, guess.text)
+            raise DataError(f"document {truth.id!r} and its prediction {guess.id!r} have different texts: {where}")
         yield truth, guess
+
+
+def _first_difference(text: str, other: str) -> str:
+    at = next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
+    return f"from character {at} on {text[at : at + 30]!r} and {other[at : at + 30]!r}"
 
 
 def _missing(gold: Sequence[str], predicted: Sequence[str]) -> str:
@@ -113,8 +131,9 @@ def _keyed(document: Document) -> dict[Key, _Own]:
 def _found(
     own: dict[Key, _Own], other: dict[Key, _Own], starts: list[int], offset: int, gold: dict[Key, _Own]
 ) -> Iterator[Found]:
-    """The entities of one side; where both have one, gold's words count for both."""
+    """The entities of one side."""
     for key, (entity, sentence) in own.items():
         place, label = key
         unit = offset + max(bisect_right(starts, place[0][0]) - 1, 0)
-        yield Found(unit, place, label, len(gold.get(key, (entity,))[0].hull), key in other, entity, sentence)
+        shown = gold.get(key, (entity, sentence))
+        yield Found(unit, place, label, key in other, entity.score, entity.probabilities, *shown)

@@ -108,9 +108,10 @@ def labelled_of(comparison: Comparison) -> list[Labelled]:
     for found in comparison.wanted:
         gold[found.unit, found.place].append(found.label)
     return [
-        Labelled(found.label if found.label in labels else labels[0], {**dict.fromkeys(labels, 0.0), **own}, (own,))
+        Labelled(label, {label: 0.0, **own}, (own,))
         for found in comparison.given
-        if (own := dict(found.entity.probabilities or {})) and (labels := gold.get((found.unit, found.place)))
+        if (own := dict(found.probabilities or {})) and (labels := gold.get((found.unit, found.place)))
+        for label in [found.label if found.label in labels else min(labels)]
     ]
 
 

@@ -92,10 +92,10 @@ def mistakes_of(comparison: Comparison) -> Mistakes:
     return Mistakes(tuple(sorted(made, key=lambda mistake: (mistake.unit, _order(mistake.gold or mistake.predicted)))))
 
 
-def confusion(comparison: Comparison) -> Counter[tuple[str, str]]:
+def confusion(comparison: Comparison, mistakes: Mistakes) -> Counter[tuple[str, str]]:
     """How often gold's label and the predicted one meet on the same borders; "" where the other side has none."""
     met: Counter[tuple[str, str]] = Counter((found.label, found.label) for found in comparison.given if found.is_right)
-    for mistake in mistakes_of(comparison).all:
+    for mistake in mistakes.all:
         if mistake.kind == "type" and mistake.gold and mistake.predicted:
             met[mistake.gold.label, mistake.predicted.label] += 1
             continue
@@ -131,17 +131,30 @@ def _on_one_place(gold: Sequence[Found], predicted: Sequence[Found]) -> Iterator
 def _nearest(gold: Sequence[Found], predicted: Sequence[Found]) -> Iterator[tuple[Found, Found]]:
     """Pairs that share characters, one to one, those that share the largest part first."""
     pairs = []
-    for truth in gold:
-        for guess in predicted:
-            overlap = _iou(truth.place, guess.place)
-            if overlap:
-                pairs.append((-overlap, truth.label != guess.label, _order(truth), _order(guess), truth, guess))
+    for truth, guess in _meeting(gold, predicted):
+        overlap = _iou(truth.place, guess.place)
+        if overlap:
+            pairs.append((-overlap, truth.label != guess.label, _order(truth), _order(guess), truth, guess))
     taken: set[tuple[str, Key]] = set()
     for *_, truth, guess in sorted(pairs, key=lambda pair: pair[:4]):
         both = {("gold", _order(truth)), ("predicted", _order(guess))}
         if not taken & both:
             taken |= both
             yield truth, guess
+
+
+def _meeting(gold: Sequence[Found], predicted: Sequence[Found]) -> Iterator[tuple[Found, Found]]:
+    """Pairs whose hulls share characters; both sides in the order of places."""
+    active: list[Found] = []
+    behind = 0
+    for truth in gold:
+        start, end = truth.place[0][0], truth.place[-1][1]
+        while behind < len(predicted) and predicted[behind].place[0][0] < end:
+            active.append(predicted[behind])
+            behind += 1
+        # a later gold entity starts no earlier, so what ends before this start meets none of them
+        active = [guess for guess in active if guess.place[-1][1] > start]
+        yield from ((truth, guess) for guess in active if guess.place[0][0] < end)
 
 
 def _without(found: Sequence[Found], taken: Iterable[Found]) -> list[Found]:

@@ -4,6 +4,8 @@ Figures are matplotlib's, which is an extra; what they show is worked out by pla
 has its definition written under it.
 """
 
+import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +60,7 @@ def pca(mentions: Sequence[Labelled]) -> "Figure":
     for n, label in enumerate(labels):
         for is_right, mark in ((True, "^"), (False, "o")):
             chosen = [m.label == label and m.is_right_joined is is_right for m in mentions]
-            name = label if is_right else None
+            name = drawable(label) if is_right else None
             axes.scatter(*points[chosen].T, s=12, marker=mark, color=f"C{n % 10}", label=name, alpha=0.6, linewidths=0)
     axes.set(
         xlabel=f"first axis, {100 * explained[0]:.1f} % of variance",
@@ -79,7 +81,12 @@ def violin(mentions: Sequence[Labelled]) -> "Figure":
             values = [m.whole[label] for m in mentions if m.label == label and m.is_right_joined is is_right]
             if values:
                 _half_violin(axes, np.array(values), n, colour, is_left=is_right)
-    axes.set(xticks=range(len(labels)), xticklabels=labels, ylabel="probability of the gold label", ylim=(0, 1))
+    axes.set(
+        xticks=range(len(labels)),
+        xticklabels=[drawable(label) for label in labels],
+        ylabel="probability of the gold label",
+        ylim=(0, 1),
+    )
     axes.plot([], [], color=_RIGHT, label="right", linewidth=6)
     axes.plot([], [], color=_WRONG, label="wrong", linewidth=6)
     axes.legend(fontsize="small")
@@ -133,14 +140,21 @@ def volcano(mentions: Sequence[Labelled]) -> "Figure":
         shown = [(d.log_ratio, max(d.d_value, _SMALLEST)) for d in own]
         axes.scatter(*np.array(shown).reshape(-1, 2).T, s=10, color=colour, alpha=0.6, label=f"{change} ({len(own)})")
     axes.set(xlabel="log₂ (predicted / gold)", ylabel="D-value", yscale="log")
-    axes.axvline(1, color="grey", linewidth=0.6, linestyle="--")
+    axes.axvline(0, color="grey", linewidth=0.6, linestyle="--")
     axes.legend(fontsize="small")
     return figure
 
 
 def table_of(mentions: Sequence[Labelled]) -> Array:
-    """The probabilities of labels, a row a mention: (N, L)."""
-    return np.array([list(mention.whole.values()) for mention in mentions])
+    """The probabilities of labels, a row a mention, a column a label: (N, L)."""
+    labels = sorted({label for mention in mentions for label in mention.whole})
+    return np.array([[mention.whole.get(label, 0.0) for label in labels] for mention in mentions])
+
+
+def drawable(label: str) -> str:
+    """A label as matplotlib draws it and nothing else: no formulas, and none left out of legends for a leading _."""
+    escaped = label.replace("$", r"\$")
+    return f"\u200b{escaped}" if escaped.startswith("_") else escaped
 
 
 def save(figure: "Figure", path: Path) -> None:
@@ -157,6 +171,8 @@ def empty(caption: str) -> tuple["Figure", Any]:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plots") from None
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a script without a font is drawn as boxes
+    warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.subplots()
     figure.supxlabel(caption, fontsize=8, wrap=True)

@@ -3,17 +3,18 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nestling.errors import MissingExtraError
 from nestling.evaluation.analysis import Analysis, ModelAnalysis
 from nestling.evaluation.attributes import Bucket, values_of
 from nestling.evaluation.calibration import Calibration
-from nestling.evaluation.comparison import Found
+from nestling.evaluation.comparison import Comparison, Found
 from nestling.evaluation.given import labelled_of
 from nestling.evaluation.mistakes import KINDS, Mistake
 from nestling.evaluation.plots import pca, violin, volcano
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _PLOTS = {"principal components": pca, "violins": violin, "discrepancies": volcano}
 _SIDE = 220  # of a diagram, in pixels
+_LONG = 1500  # characters of a text that is not shown whole
 
 
 def page(analysis: Analysis, *, title: str = "nestling") -> str:
@@ -33,18 +35,17 @@ def page(analysis: Analysis, *, title: str = "nestling") -> str:
     parts = {
         "title": escape(title),
         "contents": "".join(f'<a href="#s{n}">{escape(table.title)}</a>' for n, table in enumerate(shown)),
-        "sections": "".join([*(_section(analysis, own, n) for n, own in enumerate(shown)), *_pictures(analysis)]),
+        "sections": "".join([*(_section(own, n) for n, own in enumerate(shown)), *_pictures(analysis)]),
         "data": _embedded(_browsable(analysis)),
     }
     return re.sub(r"{{(\w+)}}", lambda mark: parts[mark[1]], template)  # in one go: texts may hold such marks too
 
 
-def _section(analysis: Analysis, table: Table, number: int) -> str:
-    kind, _, name = table.title.partition(": ")
-    calibration = analysis.models[name].calibration if kind == "Calibration" else None
+def _section(table: Table, number: int) -> str:
+    picture = _diagram(table.calibration) if table.calibration else ""
     return (
         f'<section id="s{number}"><h2>{escape(table.title)}</h2><p class="note">{escape(table.note)}</p>'
-        f'<div class="wide">{_table(table)}</div>{_diagram(calibration) if calibration else ""}</section>'
+        f'<div class="wide">{_table(table)}</div>{picture}</section>'
     )
 
 
@@ -56,7 +57,7 @@ def _table(table: Table) -> str:
 
 def _cell(cell: Cell, column: int) -> str:
     if column == 0:
-        return f'<th scope="row">{escape(cell.text)}</th>'
+        return f'<th scope="row" dir="auto">{escape(cell.text)}</th>'
     if not cell.heat:
         return f"<td>{escape(cell.text)}</td>"
     kind = "better" if cell.heat > 0 else "worse"
@@ -105,55 +106,95 @@ def _image(figure: "Figure") -> str:
     return f"data:image/png;base64,{b64encode(made.getvalue()).decode()}"
 
 
+class _Excerpt(NamedTuple):
+    """A stretch of a document around a mistake."""
+
+    unit: int  # the first gold sentence
+    last: int
+    start: int  # in characters of the document
+    end: int
+
+
 def _browsable(analysis: Analysis) -> dict[str, Any]:
-    """Sentences with mistakes, the entities of all sides in them, and the mistakes of each model."""
+    """Excerpts with mistakes, the entities of all sides in them, and the mistakes of each model."""
     first = next(iter(analysis.models.values()))
-    wanted = sorted({m.unit for model in analysis.models.values() for m in model.mistakes.all})
-    rows = {unit: n for n, unit in enumerate(wanted)}
-    gold = _sides(first.comparison.wanted, rows)
-    predicted = [_sides(model.comparison.given, rows) for model in analysis.models.values()]
-    sentences = []
-    for unit, n in rows.items():
-        own = first.comparison.units[unit]
-        tokens = own.sentence.tokens if own.sentence else ()
-        start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
-        sides = [[_drawn(f, start, end) for f in side[n]] for side in (gold, *predicted)]
-        sentences.append([own.document.id, own.document.text[start:end], *sides])
+    excerpts = [[_excerpt(model.comparison, m) for m in model.mistakes.all] for model in analysis.models.values()]
+    rows = {excerpt: n for n, excerpt in enumerate(sorted({excerpt for own in excerpts for excerpt in own}))}
+    gold = _by_unit(first.comparison, first.comparison.wanted)
+    sides = [gold, *(_by_unit(model.comparison, model.comparison.given) for model in analysis.models.values())]
     return {
         "models": list(analysis.models),
         "kinds": list(KINDS),
         "attributes": {name: [b.name for b in own] for name, own in first.attributes.items()},
-        "sentences": sentences,
-        "mistakes": [_mistakes(analysis, model, rows) for model in analysis.models.values()],
+        "excerpts": [_shown(first.comparison, excerpt, sides) for excerpt in rows],
+        "mistakes": [
+            _mistakes(analysis, model, own, rows) for model, own in zip(analysis.models.values(), excerpts, strict=True)
+        ],
     }
 
 
-def _sides(side: tuple[Found, ...], rows: dict[int, int]) -> list[list[Found]]:
-    """The entities of one side, by sentence."""
-    found: list[list[Found]] = [[] for _ in rows]
+def _excerpt(comparison: Comparison, mistake: Mistake) -> _Excerpt:
+    """The sentences that a mistake lies in; of long ones, what is near it."""
+    sides = [side for side in (mistake.gold, mistake.predicted) if side is not None]
+    reach = [unit for side in sides for unit in _reach(comparison, side)]
+    tokens = [
+        t for u in (min(reach), max(reach)) if (s := comparison.units[u].sentence) for t in (s.tokens[0], s.tokens[-1])
+    ]
+    start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
+    if end - start > _LONG:
+        start = max(start, min(side.place[0][0] for side in sides) - _LONG // 3)
+        end = min(end, max(side.place[-1][1] for side in sides) + _LONG // 3)
+    return _Excerpt(min(reach), max(reach), start, end)
+
+
+def _reach(comparison: Comparison, found: Found) -> range:
+    """The gold sentences that an entity lies in."""
+    units, last = comparison.units, found.unit
+    while last + 1 < len(units) and units[last + 1].first == units[found.unit].first:
+        sentence = units[last + 1].sentence
+        if sentence is None or sentence.tokens[0].start >= found.place[-1][1]:
+            break
+        last += 1
+    return range(found.unit, last + 1)
+
+
+def _by_unit(comparison: Comparison, side: Sequence[Found]) -> dict[int, list[Found]]:
+    """The entities of one side by every gold sentence that they lie in."""
+    found: dict[int, list[Found]] = defaultdict(list)
     for own in side:
-        if own.unit in rows:
-            found[rows[own.unit]].append(own)
+        for unit in _reach(comparison, own):
+            found[unit].append(own)
     return found
 
 
-def _drawn(found: Found, start: int, end: int) -> list[Any]:
-    """Fragments in characters of the sentence, label, score, and whether it is right."""
-    places = [[max(s - start, 0), min(e, end) - start] for s, e in found.place]
-    return [places, found.label, round(found.entity.score, 3), int(found.is_right)]
+def _shown(comparison: Comparison, excerpt: _Excerpt, sides: Sequence[Mapping[int, list[Found]]]) -> list[Any]:
+    """The document's id, the text, and the entities of gold and of every model."""
+    document = comparison.units[excerpt.unit].document
+    entities = []
+    for side in sides:
+        near = {(f.place, f.label): f for u in range(excerpt.unit, excerpt.last + 1) for f in side.get(u, ())}
+        drawn = [_drawn(found, excerpt) for _, found in sorted(near.items())]
+        entities.append([own for own in drawn if own[0]])
+    return [document.id, document.text[excerpt.start : excerpt.end], *entities]
 
 
-def _mistakes(analysis: Analysis, model: ModelAnalysis, rows: dict[int, int]) -> list[list[Any]]:
-    """Sentence, kind, gold and predicted place and label, words, and the buckets of its attributes."""
+def _drawn(found: Found, excerpt: _Excerpt) -> list[Any]:
+    """Fragments in characters of the excerpt, label, score, and whether it is right."""
+    places = [[max(s, excerpt.start) - excerpt.start, min(e, excerpt.end) - excerpt.start] for s, e in found.place]
+    return [[place for place in places if place[0] < place[1]], found.label, round(found.score, 3), int(found.is_right)]
+
+
+def _mistakes(
+    analysis: Analysis, model: ModelAnalysis, excerpts: Sequence[_Excerpt], rows: Mapping[_Excerpt, int]
+) -> list[list[Any]]:
+    """Excerpt, kind, gold and predicted place and label, words, and the buckets of its attributes."""
     values = values_of(model.comparison, analysis.consistency)
     found = []
-    for mistake in model.mistakes.all:
+    for mistake, excerpt in zip(model.mistakes.all, excerpts, strict=True):
         own = _of(mistake)
         places = [_bucket_of(model.attributes[name], value(own)) for name, value in values.items()]
-        sentence = model.comparison.units[mistake.unit].sentence
-        start, end = (sentence.tokens[0].start, sentence.tokens[-1].end) if sentence else (0, 0)
-        sides = [side and _drawn(side, start, end)[:2] for side in (mistake.gold, mistake.predicted)]
-        found.append([rows[mistake.unit], KINDS.index(mistake.kind), *sides, own.words, *places])
+        sides = [side and _drawn(side, excerpt)[:2] for side in (mistake.gold, mistake.predicted)]
+        found.append([rows[excerpt], KINDS.index(mistake.kind), *sides, own.words, *places])
     return found
 
 

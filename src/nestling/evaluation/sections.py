@@ -9,6 +9,7 @@ from math import isinf
 
 from nestling.evaluation.analysis import Analysis, ModelAnalysis
 from nestling.evaluation.attributes import Attribute, Bucket
+from nestling.evaluation.calibration import Calibration
 from nestling.evaluation.mistakes import KINDS, Kind
 from nestling.evaluation.scores import Score
 
@@ -46,6 +47,7 @@ class Table:
     note: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    calibration: Calibration | None = None  # whose diagram belongs to it
 
 
 def tables(analysis: Analysis) -> Iterator[Table]:
@@ -81,7 +83,10 @@ def overview(analysis: Analysis) -> Iterator[Table]:
 
 def labels(analysis: Analysis) -> Iterator[Table]:
     """A row a label."""
-    yield _f1_table(analysis, "By label", "Strict F1.", lambda model: model.scores.by_label)
+    known = sorted({label for model in analysis.models.values() for label in model.scores.by_label})
+    nothing = Score(0, 0, 0)
+    by_label = lambda model: {label: model.scores.by_label.get(label, nothing) for label in known}  # noqa: E731
+    yield _f1_table(analysis, "By label", "Strict F1.", by_label)
 
 
 def lengths(analysis: Analysis) -> Iterator[Table]:
@@ -98,17 +103,19 @@ def lengths(analysis: Analysis) -> Iterator[Table]:
 
 def nesting(analysis: Analysis) -> Iterator[Table]:
     """Depth, place in the nesting, and gaps."""
+    nothing = Score(0, 0, 0)
+    deepest = max((depth for model in analysis.models.values() for depth in model.by_depth), default=0)
 
     def grouped(model: ModelAnalysis) -> dict[str, Score]:
         roles = {"alone": "neither inside another nor around one", "outer": "around others", "inner": "inside others"}
-        found = {f"depth {depth}": own for depth, own in model.by_depth.items()}
-        found |= {told: model.by_role[role] for role, told in roles.items() if role in model.by_role}
+        found = {f"depth {depth}": model.by_depth.get(depth, nothing) for depth in range(1, deepest + 1)}
+        found |= {told: model.by_role.get(role, nothing) for role, told in roles.items()}
         return found | {
             "discontinuous": model.scores.discontinuous,
             "in sentences with discontinuous": model.scores.beside_discontinuous,
         }
 
-    note = "Strict F1; depth 1 is inside no other. Each side's entities are placed among their own."
+    note = "Strict F1; depth 1 is inside no other. What is predicted wrongly is placed among predictions."
     yield _f1_table(analysis, "By nesting", note, grouped)
 
 
@@ -188,7 +195,7 @@ def calibration(analysis: Analysis) -> Iterator[Table]:
             for b in own.bins
         )
         note = f"Expected calibration error {own.error:.2f} %: the mean distance of score and share right."
-        yield Table(f"Calibration: {name}", note, ("score", "predictions", "mean score", "share right"), bins)
+        yield Table(f"Calibration: {name}", note, ("score", "predictions", "mean score", "share right"), bins, own)
         rows = tuple(
             (Cell(label), Cell(f"{t.threshold:.3f}"), Cell(f"{t.before:.2f}"), _compared(t.after, t.before))
             for label, t in own.thresholds.items()
