@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nestling.data.formats import write
+from nestling.data.formats import read, write
 from nestling.experiments import EXPERIMENTS
 from nestling.experiments.experiment import Experiment, Training, configured
 from nestling.experiments.running import Store
@@ -14,15 +14,18 @@ from nestling.types import Document, Entity
 from tests.apps.test_cli import nestling  # noqa: F401
 
 
+@pytest.mark.parametrize("size", ["laptop", "paper"])
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_is_well_formed(name):
+def test_every_experiment_is_well_formed(name, size):
     experiment = EXPERIMENTS[name]
-    trainings = experiment.trainings("laptop", 3)
-    assert trainings
+    trainings = experiment.trainings(size, 3)
+    assert trainings or size == "paper"
     assert all(t.settings.training.seed == 3 for t in trainings)
     assert all(head in t.settings.heads for t in trainings for head in t.answers.values())
     rows = {(t.corpus, row) for t in trainings for row in t.answers}
     assert len(rows) == sum(len(t.answers) for t in trainings)  # no row twice
+    if size == "laptop" and name != "bundling-small":
+        assert experiment.paper.keys() <= rows
 
 
 def test_alpha_of_zero_and_one_are_the_single_models_of_the_main_table():
@@ -60,7 +63,9 @@ def tiny(tmp_path, monkeypatch):
     }
     settings = settings_of(table, "test")
     training = Training(settings, {"one": "span", "two": "sequence"}, "tuned")
-    made = Experiment("a test", "no paper", lambda size, seed: [training], 1, {("conll04", "one"): 12.34})
+    made = Experiment(
+        "a test", "no paper", lambda size, seed: [training], 1, {("conll04", "one"): 12.34}, is_analysed=True
+    )
     monkeypatch.setitem(EXPERIMENTS, "tiny", made)
     return training
 
@@ -75,6 +80,8 @@ def test_models_are_trained_and_measured_once(tiny, tmp_path, monkeypatch):
     ]
     assert all(r["f1"] > 90 and r["train_seconds"] > 0 and r["decoding"] for r in records)
     assert json.loads((tmp_path / "runs" / "records" / "tiny.json").read_text()) == records
+    predicted = list(read(store.predictions_of(tiny.settings, "test", "span")))
+    assert len(predicted) == 4
 
     def fail(*_, **__):
         raise AssertionError("trained twice")
@@ -82,16 +89,56 @@ def test_models_are_trained_and_measured_once(tiny, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("nestling.experiments.running.Run", fail)
         again = list(store.measure("tiny", [tiny], command="x"))
-        assert sorted(r["model"] for r in again) == ["one", "two"]
+        assert [r["model"] for r in again] == ["one", "two"]
     epochs = len(told)
     other = list(store.measure("another", [tiny], command="x"))  # the same settings: the model is there
     assert (len(told), [r["f1"] for r in other]) == (epochs, [r["f1"] for r in records])
 
 
 def test_a_deadline_stops_and_the_same_command_goes_on(tiny, tmp_path):
+    told = []
+    store = Store(tmp_path / "runs", tell=told.append)
+    assert list(store.measure("tiny", [tiny], deadline=time.monotonic())) == []
+    folder = store.path_of(tiny.settings)
+    assert json.loads((folder / "training" / "state.json").read_text())["progress"]["step"] == 1
+    assert told == ["stopped; the same command goes on"]
+    assert len(list(store.measure("tiny", [tiny]))) == 2
+    log = (folder / "log.txt").read_text()
+    assert log.count("process(es) on cpu") == 1  # begun once
+
+
+def test_what_is_measured_is_shown_though_other_models_are_not_trained_yet(tiny, tmp_path):
     store = Store(tmp_path / "runs", tell=lambda line: None)
-    assert list(store.measure("tiny", [tiny], command="x", deadline=time.monotonic())) == []
-    assert len(list(store.measure("tiny", [tiny], command="x"))) == 2
+    list(store.measure("tiny", [tiny]))
+    other = Training(tiny.settings.model_copy(update={"answer": "sequence"}), {"three": "sequence"})
+    found = list(store.measure("tiny", [other, tiny], deadline=time.monotonic()))
+    assert [record["model"] for record in found] == ["one", "two"]
+
+
+def test_a_row_decoded_otherwise_is_measured_anew(tiny, tmp_path):
+    store = Store(tmp_path / "runs", tell=lambda line: None)
+    list(store.measure("tiny", [tiny]))
+    plain = Training(tiny.settings, tiny.answers, "as set")
+    assert {record["decoded"] for record in store.measure("tiny", [plain])} == {"as set"}
+    assert len(store.records("tiny")) == 4
+
+
+def test_the_order_of_heads_is_no_other_model(tmp_path):
+    heads = {"span": {}, "sequence": {}}
+    swapped = {"sequence": {}, "span": {}}
+    first, second = (settings_of({"heads": own, "answer": "span"}, "test") for own in (heads, swapped))
+    assert Store(tmp_path).path_of(first) == Store(tmp_path).path_of(second)
+
+
+def test_vectors_are_trained_on_the_training_text_alone(tiny, tmp_path):
+    parts = [{"kind": "vectors", "path": "vectors/x-7.txt"}, {"kind": "affixes", "size": 16}]
+    settings = settings_of(tiny.settings.model_dump() | {"encoder": {"parts": parts}}, "test")
+    told = []
+    for runs in (tmp_path / "runs", tmp_path / "runs" / ".." / "runs"):  # the same place by another name
+        store = Store(runs, tell=told.append)
+        assert store.trained(settings) is not None
+    assert (tmp_path / "runs" / "vectors" / "conll04-7.txt").exists()
+    assert sum("vectors from train" in line for line in told) == 1
 
 
 def test_the_command(tiny, tmp_path, nestling):  # noqa: F811
@@ -103,6 +150,11 @@ def test_the_command(tiny, tmp_path, nestling):  # noqa: F811
     assert (tmp_path / "records" / "tiny.json").exists()
     code, output, _ = nestling("reproduce", "tiny", *options, "--json")
     assert (code, len(json.loads(output))) == (0, 2)
+    code, output, _ = nestling("reproduce", "tiny", *options, "--plots", tmp_path / "plots")
+    assert (code, "SpanNER" in output) == (0, False)
+    assert (tmp_path / "plots" / "tiny-conll04.html").read_text().startswith("<!doctype html>")
+    code, output, _ = nestling("reproduce", "--list", "--size", "paper", *options)
+    assert (code, "not at this size" in output) == (0, True)
     code, _, error = nestling("reproduce", "bundling-alhpa", *options)
     assert (code, "bundling-alpha" in error) == (2, True)
     code, _, error = nestling("reproduce", "tiny", *options, "--corpus", "genia")

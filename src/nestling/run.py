@@ -106,9 +106,7 @@ class Run:
     def _require_same_settings(self) -> None:
         path = self.folder / "settings.json"
         saved = settings_of(json.loads(path.read_text(encoding="utf-8")), str(path))
-        rates = {name: getattr(self.settings.training, name) for name in ("encoder_rate", "head_rate", "clip")}
-        training = saved.training.model_copy(update=rates)  # may be mended, as decoding may be tuned
-        if saved.model_copy(update={"decoding": self.settings.decoding, "training": training}) != self.settings:
+        if _lasting(saved) != _lasting(self.settings):
             raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
 
     def steps(self) -> Iterator[Step]:
@@ -247,6 +245,14 @@ def digest_of(documents: Iterable[Document]) -> str:
             entities = sorted((e.label, [(f.start, f.end) for f in e.fragments]) for e in sentence.entities)
             digest.update(repr((sentence.words, entities)).encode())
     return digest.hexdigest()
+
+
+def _lasting(settings: Settings) -> dict[str, Any]:
+    """What may not change when a run goes on: all but rates, decoding, and where vectors were read from."""
+    table = settings.model_dump(exclude={"decoding": True, "training": {"encoder_rate", "head_rate", "clip"}})
+    for part in table["encoder"]["parts"]:
+        part.pop("path", None)
+    return table
 
 
 def load_corpus(data: DataSettings) -> Corpus:

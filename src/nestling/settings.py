@@ -161,14 +161,20 @@ def config_path(name: str | Path) -> Path:
     path = Path(name)
     if path.exists() or path.suffix:
         return path
+    if str(name) not in config_names():
+        raise UnknownNameError("configuration", str(name), config_names())
+    return _config_folder() / f"{name}.toml"
+
+
+def config_names() -> list[str]:
+    """The configurations that come with nestling."""
+    return sorted(file.stem for file in _config_folder().glob("*.toml"))
+
+
+def _config_folder() -> Path:
     package = Path(__file__).parent
-    for folder in (package / "configs", package.parent.parent / "configs"):  # installed; in a checkout
-        if (folder / f"{name}.toml").is_file():
-            return folder / f"{name}.toml"
-        known = sorted(file.stem for file in folder.glob("*.toml"))
-        if known:
-            raise UnknownNameError("configuration", str(name), known)
-    return path
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent.parent / "configs"  # in a checkout
 
 
 def load_settings(path: Path | str, changes: Sequence[str] = ()) -> Settings:

@@ -373,14 +373,33 @@ class TestAnalyze:
 
     def test_thresholds(self, nestling, tmp_path):
         rows = [json.loads(line) for line in PREDICTED.read_text().splitlines()]
+        truth = {
+            row["id"]: [(e["fragments"], e["label"]) for e in row["entities"]]
+            for row in map(json.loads, GOLD.read_text().splitlines())
+        }
         for row in rows:
-            for n, entity in enumerate(row["entities"]):
-                entity["score"] = 0.9 if n else 0.3
+            for entity in row["entities"]:
+                entity["score"] = 0.9 if (entity["fragments"], entity["label"]) in truth[row["id"]] else 0.3
         (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         code, output, _ = nestling("analyze", GOLD, tmp_path / "scored.jsonl", "--fit-thresholds")
-        assert (code, output.splitlines()[0]) == (0, "[decoding.thresholds]")
+        assert (code, output.splitlines()[0], "= 0.6" in output) == (0, "[decoding.thresholds]", True)
+        (tmp_path / "same.jsonl").write_text(GOLD.read_text().replace('"label"', '"score": 0.5, "label"'))
+        assert "best as it is" in nestling("analyze", GOLD, tmp_path / "same.jsonl", "--fit-thresholds")[1]
         assert nestling("analyze", GOLD, GOLD, "--fit-thresholds")[0] == 2
         assert nestling("analyze", GOLD, tmp_path / "scored.jsonl", "--fit-thresholds", "--json")[0] == 2
+
+    def test_predictions_of_another_format(self, nestling, tmp_path):
+        nestling("data", "convert", GOLD, tmp_path / "gold.conll", "--to", "column", "--drop", "discontinuous")
+        text = (tmp_path / "gold.conll").read_text()
+        (tmp_path / "pred.txt").write_text(text)
+        flat = tmp_path / "flat.jsonl"
+        nestling("data", "convert", tmp_path / "gold.conll", flat, "--to", "jsonl")
+        for command in ("analyze", "score"):
+            options = ("--predicted-format", "column", "--json")
+            code, output, _ = nestling(command, flat, tmp_path / "pred.txt", *options)
+            found = json.loads(output)
+            scores = found["models"]["pred"]["scores"] if command == "analyze" else found
+            assert (code, scores["strict"]["f1"]) == (0, 100.0)
 
     def test_names(self):
         assert _named(["a 2=x", "a=y", "a=z", "runs/b=1/c.jsonl"]) == {

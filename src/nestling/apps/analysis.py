@@ -9,7 +9,7 @@ import typer
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from nestling.apps.data import Columns, Format, Json, Language, Root
+from nestling.apps.data import Columns, Format, Json, Language, PredictedColumns, PredictedFormat, Root
 from nestling.apps.sources import Reading, named, one_part
 from nestling.apps.terminal import out, table, visible
 from nestling.data.files import written
@@ -47,6 +47,8 @@ def analyze_files(
     root: Root = None,
     language: Language = None,
     columns: Columns = None,
+    predicted_format: PredictedFormat = None,
+    predicted_columns: PredictedColumns = None,
     as_json: Json = False,
 ) -> None:
     """Analyse predictions of any tool, several side by side: labels, lengths, nesting, attributes, mistakes, scores.
@@ -54,13 +56,14 @@ def analyze_files(
     Formats of gold and predictions may differ; texts must be the same.
     """
     how = Reading(format, root, language, columns)
+    theirs = how.of_predictions(predicted_format, predicted_columns)
     truth = _documents(gold, how)
     given = _named(predicted)
     if fit_thresholds and (out_file is not None or as_json):
         raise DataError("--fit-thresholds prints settings alone", fix="leave out --out and --json")
     found = analyze(
         truth,
-        {name: _documents(path, how) for name, path in given.items()},
+        {name: _documents(path, theirs) for name, path in given.items()},
         train=None if train is None else _training(train, how),
         reference=reference,
         basis=consistency,

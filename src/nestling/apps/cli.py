@@ -57,16 +57,19 @@ def score(
     root: data.Root = None,
     language: data.Language = None,
     columns: data.Columns = None,
+    predicted_format: data.PredictedFormat = None,
+    predicted_columns: data.PredictedColumns = None,
     as_json: data.Json = False,
 ) -> None:
     """Score predictions: strict precision, recall and F1, per label and length, with a 95 % interval."""
     how = Reading(format, root, language, columns)
+    theirs = how.of_predictions(predicted_format, predicted_columns)
     truth = _documents(gold, how)
-    scores = score_documents(truth, _documents(predicted, how))
+    scores = score_documents(truth, _documents(predicted, theirs))
     figures = scores.as_json() if as_json else {}
     lines = []
     if against is not None:
-        other = score_documents(truth, _documents(against, how))
+        other = score_documents(truth, _documents(against, theirs))
         p_value = significance(scores, other)
         figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)}
         difference = scores.strict.f1 - other.strict.f1

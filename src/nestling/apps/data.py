@@ -34,6 +34,8 @@ Language = Annotated[str | None, typer.Option(help=f"Language of raw text: {', '
 Columns = Annotated[
     str | None, typer.Option(help="Columns of a column file that hold tags, from 0: 3, or 1,2. Default: all.")
 ]
+PredictedFormat = Annotated[str | None, typer.Option(help="Format of predictions, if it is not gold's.")]
+PredictedColumns = Annotated[str | None, typer.Option(help="Columns of predictions, if they are not gold's.")]
 Part = Annotated[str | None, typer.Option(help="One part only, such as dev.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Only = Literal["nested", "discontinuous", "crossing"]

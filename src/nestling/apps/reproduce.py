@@ -1,8 +1,10 @@
 """`nestling reproduce`: the papers' experiments, run here."""
 
+import shlex
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,11 +13,13 @@ import typer
 from nestling.apps.data import Json, print_json
 from nestling.apps.terminal import err, out, table
 from nestling.data import corpora
+from nestling.data.files import written
 from nestling.errors import DataError, NestlingError, UnknownNameError
 
 if TYPE_CHECKING:
-    from nestling.experiments.experiment import Experiment, Record
+    from nestling.experiments.experiment import Experiment, Record, Size, Training
     from nestling.experiments.running import Store
+    from nestling.settings import Settings
 
 
 def reproduce(
@@ -27,9 +31,7 @@ def reproduce(
         Literal["laptop", "paper"],
         typer.Option(help="The embedded encoder, or the encoders and settings of the papers."),
     ] = "laptop",
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Train so many times. Default: the experiment's own.")
-    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Train so many times, with other seeds.")] = 1,
     only: Annotated[list[str] | None, typer.Option("--corpus", help="Only this corpus; may be given again.")] = None,
     folder: Annotated[Path, typer.Option("--runs", help="Where models are kept; finished ones are used again.")] = Path(
         "runs/reproduce"
@@ -47,57 +49,62 @@ def reproduce(
 
     store = Store(folder, records, tell=lambda line: err.print(line, markup=False))
     if list_all or name is None:
-        _list(EXPERIMENTS, store, as_json)
+        _list(EXPERIMENTS, store, size, as_json)
         return
     if name not in EXPERIMENTS:
         raise UnknownNameError("experiment", name, EXPERIMENTS)
     experiment = EXPERIMENTS[name]
     trainings = [
         training
-        for seed in range(seeds or experiment.seeds)
+        for seed in range(seeds)
         for training in experiment.trainings(size, seed)
         if not only or training.corpus in only
     ]
     if not trainings:
-        raise DataError(f"{name} is not run on {', '.join(only or [])}")
+        where = f"on {', '.join(only)}" if only else f"at {size} size"
+        raise DataError(f"{name} is not run {where}")
     deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
-    command = " ".join(["nestling", *sys.argv[1:]])
-    found = list(store.measure(name, trainings, command=command, deadline=deadline))
+    command = shlex.join(["nestling", *sys.argv[1:]])
+    found = list(store.measure(name, trainings, part=experiment.part, command=command, deadline=deadline))
     if as_json:
         print_json(found)
     else:
         _print(experiment, found)
-    if plots is not None and experiment.plot is not None and found:
-        _save_plot(experiment.plot(found), plots, name)
+    if plots is not None and found:
+        _save(experiment, name, found, trainings, store, plots)
 
 
-def _list(experiments: "dict[str, Experiment]", store: "Store", as_json: bool) -> None:
+def _list(experiments: "dict[str, Experiment]", store: "Store", size: "Size", as_json: bool) -> None:
     rows: list[dict[str, Any]] = []
     for name, experiment in experiments.items():
-        trainings = experiment.trainings("laptop", 0)
+        trainings = experiment.trainings(size, 0)
         needed = list(dict.fromkeys(training.corpus for training in trainings))
-        done = sum((store.path_of(t.settings) / "manifest.json").exists() for t in trainings)
-        rows.append(
-            {
-                "name": name,
-                "about": experiment.about,
-                "source": experiment.source,
-                "corpora": needed,
-                "missing": [corpus for corpus in needed if not _is_there(corpus)],
-                "minutes": experiment.minutes,
-                "trainings": len(trainings),
-                "begun": done,
-            }
-        )
+        row: dict[str, Any] = {"name": name, "about": experiment.about, "source": experiment.source, "corpora": needed}
+        row["missing"] = [corpus for corpus in needed if not _is_there(corpus)]
+        row["encoders"] = sorted({_encoder(training.settings) for training in trainings})
+        row["trainings"] = len(trainings)
+        row["begun"] = sum((store.path_of(t.settings) / "manifest.json").exists() for t in trainings)
+        row["minutes"] = experiment.minutes if size == "laptop" else None
+        rows.append(row)
     if as_json:
         print_json(rows)
         return
     for row in rows:
         out.print(f"[bold]{row['name']}[/bold]  {row['source']}")
-        told = f"{row['trainings']} trainings, {row['begun']} begun or done; about {row['minutes']} minutes a seed"
-        out.print(f"  {row['about']}\n  {told}", markup=False)
-        absent = f"; not found: {', '.join(row['missing'])}" if row["missing"] else ""
-        out.print(f"  needs {', '.join(row['corpora'])}{absent}", markup=False)
+        if not row["trainings"]:
+            out.print(f"  {row['about']}; not at this size", markup=False)
+            continue
+        time_needed = f"; about {row['minutes']} minutes a seed on two cores" if row["minutes"] else ""
+        out.print(f"  {row['about']}", markup=False)
+        out.print(f"  {row['trainings']} trainings, {row['begun']} begun or done{time_needed}", markup=False)
+        absent = f" (not found: {', '.join(row['missing'])})" if row["missing"] else ""
+        out.print(f"  needs {', '.join(row['corpora'])}{absent}; {', '.join(row['encoders'])}", markup=False)
+
+
+def _encoder(settings: "Settings") -> str:
+    """What reads the words, as one needs to have it."""
+    parts = [getattr(part, "model", None) or part.kind for part in settings.encoder.parts]
+    return " + ".join(parts)
 
 
 def _is_there(corpus: str) -> bool:
@@ -128,11 +135,31 @@ def _print(experiment: "Experiment", found: "list[Record]") -> None:
 
 
 def _print_lengths(found: "list[Record]") -> None:
-    keys = ("f1_1_4", "f1_5_9", "f1_10_up", "f1_never_enumerated")
-    own = [record for record in found if "f1_10_up" in record]
-    if own:
-        rows = [[r["corpus"], r["model"], *(_shown(r.get(key)) for key in keys)] for r in own]
+    """F1 by words, where the experiment has it."""
+    keys = ("1_4", "5_9", "10_up", "never_enumerated")
+    rows = [
+        [
+            record["corpus"],
+            record["model"],
+            *(_shown(record.get(f"f1_{key}") if record.get(f"gold_{key}") else None) for key in keys),
+        ]
+        for record in means(found)
+        if record.get("f1_10_up") is not None
+    ]
+    if rows:
         out.print(table("F1 by words", ["corpus", "model", "1–4", "5–9", "10 or more", "not enumerated"], rows), "")
+
+
+def means(found: "list[Record]") -> "list[Record]":
+    """A record a corpus and model, with the means over seeds."""
+    same: dict[tuple[str, str], list[Record]] = {}
+    for record in found:
+        same.setdefault((record["corpus"], record["model"]), []).append(record)
+    made = []
+    for own in same.values():
+        numbers = [key for key, value in own[0].items() if isinstance(value, float) and all(key in r for r in own)]
+        made.append(own[0] | {key: statistics.mean(r[key] for r in own) for key in numbers})
+    return made
 
 
 def _mean(found: "list[Record]", key: str) -> str:
@@ -146,9 +173,30 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _save_plot(figure: Any, folder: Path, name: str) -> None:
+def _save(
+    experiment: "Experiment",
+    name: str,
+    found: "list[Record]",
+    trainings: "Sequence[Training]",
+    store: "Store",
+    folder: Path,
+) -> None:
+    """Pictures and pages, as far as the experiment has any."""
     from nestling.evaluation.plots import save
+    from nestling.experiments.pages import pages
 
-    for suffix in (".png", ".svg"):
-        save(figure, folder / f"{name}{suffix}")
-        out.print(str(folder / f"{name}{suffix}"), markup=False)
+    made = []
+    if experiment.plot is not None:
+        figure = experiment.plot(means(found))
+        for suffix in (".png", ".svg"):
+            made.append(folder / f"{name}{suffix}")
+            save(figure, made[-1])
+    if experiment.is_analysed:
+        for corpus, text in pages(store, trainings, experiment.part):
+            made.append(folder / f"{name}-{corpus}.html")
+            with written(made[-1]) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    for path in made:
+        out.print(str(path), markup=False)
+    if not made:
+        err.print(f"{name} has no pictures", markup=False)

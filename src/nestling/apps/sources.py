@@ -1,7 +1,7 @@
 """What a user names on the command line — a corpus, a part of one, a file or a folder — as parts to read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,11 @@ class Reading:
     language: str | None = None
     columns: str | None = None
     shipped: bool = False
+
+    def of_predictions(self, format: str | None, columns: str | None) -> "Reading":
+        """The same for predictions, which may have a format and columns of their own."""
+        is_other = format is not None and format != self.format
+        return replace(self, format=format or self.format, columns=columns or (None if is_other else self.columns))
 
     def options(self, format: str) -> dict[str, Any]:
         """The options for the reader of a format."""

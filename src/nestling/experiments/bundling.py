@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nestling.experiments.experiment import Experiment, Record, Size, Training, configured
-from nestling.experiments.plots import lines, points
+from nestling.experiments.experiment import Experiment, Record, Size, Training, available, configured
+from nestling.experiments.plots import bars, lines, points
 
 SEQ, BL_SEQ, SPAN, BL_SPAN = "SeqNER", "BL-SeqNER", "SpanNER", "BL-SpanNER"
 CORPORA = ("conll04", "weibo", "scierc", "wnut17", "ncbi-disease", "bc5cdr")
@@ -28,11 +28,11 @@ def _bundle(corpus: str, size: Size, seed: int, alpha: float, **heads: Mapping[s
 
 
 def _main(size: Size, seed: int) -> list[Training]:
-    return [_bundle(corpus, size, seed, alpha) for corpus in CORPORA for alpha in (1, 0, 0.1)]
+    return [_bundle(corpus, size, seed, alpha) for corpus in available(CORPORA, size) for alpha in (1, 0, 0.1)]
 
 
 def _small(size: Size, seed: int) -> list[Training]:
-    return [_bundle(corpus, size, seed, alpha) for corpus in CORPORA[:3] for alpha in (1, 0, 0.1)]
+    return [_bundle(corpus, size, seed, alpha) for corpus in available(CORPORA[:3], size) for alpha in (1, 0, 0.1)]
 
 
 def _alphas(size: Size, seed: int) -> list[Training]:
@@ -42,7 +42,7 @@ def _alphas(size: Size, seed: int) -> list[Training]:
 def _tagging(size: Size, seed: int) -> list[Training]:
     return [
         _renamed(_bundle(corpus, size, seed, alpha, sequence={"tagging": tagging}), tagging)
-        for corpus in ("conll04", "weibo")
+        for corpus in available(("conll04", "weibo"), size)
         for tagging in ("softmax", "crf")
         for alpha in (1, 0.1)
     ]
@@ -91,22 +91,38 @@ def _gap_plot(records: Sequence[Record]) -> Any:
     return points(gains, "SpanNER less SeqNER, in F1", "gain by bundling, in F1", "A point a corpus and model.")
 
 
+def _variant_plot(records: Sequence[Record]) -> Any:
+    """F1 of every model, a group of bars a corpus and a bar a variant."""
+    rows: dict[str, dict[str, float]] = {}
+    for record in records:
+        model, _, variant = record["model"].partition(", ")
+        rows.setdefault(f"{model}\n{record['corpus']}", {})[variant] = record["f1"]
+    return bars(rows, "F1", "Strict F1 on dev.")
+
+
 EXPERIMENTS = {
     "bundling": Experiment(
-        "SeqNER, SpanNER and both bundled, on six corpora", "Bundling Learning, Table 3", _main, 300, PAPER,
-        plot=_gap_plot,
+        "SeqNER, SpanNER and both bundled, on six corpora; what bundling gains over how far apart they are",
+        "Bundling Learning, Table 3", _main, 300, PAPER, plot=_gap_plot,
     ),
     "bundling-small": Experiment(
         "the same on the three smallest corpora", "Bundling Learning, Table 3", _small, 60, PAPER, plot=_gap_plot
     ),
+    "bundling-why": Experiment(
+        "attributes and kinds of mistakes of the same models on dev, as pages", "Bundling Learning, Tables 6 and 7",
+        _small, 60, part="dev", is_analysed=True,
+    ),
     "bundling-alpha": Experiment(
-        "α from 0 to 1 on CoNLL04, both read-outs", "Bundling Learning, Figure 5", _alphas, 90, plot=_alpha_plot
+        "α from 0 to 1 on CoNLL04, both read-outs, on dev", "Bundling Learning, Figure 5", _alphas, 60, part="dev",
+        plot=_alpha_plot,
     ),
     "bundling-tagging": Experiment(
-        "softmax and CRF tags on CoNLL04 and Weibo, with time", "Bundling Learning, Figure 6", _tagging, 60
+        "softmax and CRF tags on CoNLL04 and Weibo, on dev, with time", "Bundling Learning, Figure 6", _tagging, 50,
+        part="dev", plot=_variant_plot,
     ),
     "bundling-features": Experiment(
-        "boundary, pooling and hybrid spans on CoNLL04", "Bundling Learning, Figure 7", _features, 50
+        "boundary, pooling and hybrid spans on CoNLL04, on dev", "Bundling Learning, Figure 7", _features, 40,
+        part="dev", plot=_variant_plot,
     ),
     "bundling-heads": Experiment(
         "a sequence head bundled with our other heads, on CoNLL04", "Bundling Learning, Table 8",

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nestling.settings import Settings, config_path, load_settings, settings_of
+from nestling.settings import Settings, config_names, config_path, load_settings, settings_of
 
 Size = Literal["laptop", "paper"]
 Decoding = Literal["as set", "tuned", "tuned threshold"]
+Part = Literal["dev", "test"]
 Record = dict[str, Any]
 
 
@@ -34,8 +35,15 @@ class Experiment:
     trainings: Callable[[Size, int], Sequence[Training]]  # size, seed
     minutes: int  # of one seed at laptop size, measured on two cores
     paper: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by corpus and row; F1, or accuracy
-    seeds: int = 1
-    plot: Callable[[Sequence[Record]], Any] | None = None  # records → a matplotlib figure
+    part: Part = "test"  # dev, where settings are compared to choose among them
+    plot: Callable[[Sequence[Record]], Any] | None = None  # means over seeds → a matplotlib figure
+    is_analysed: bool = False  # a page a corpus, all rows side by side
+
+
+def available(names: Sequence[str], size: Size, prefix: str = "") -> list[str]:
+    """Those that have a configuration of this size."""
+    ending = "-laptop" if size == "laptop" else ""
+    return [name for name in names if f"{prefix}{name}{ending}" in config_names()]
 
 
 def configured(name: str, size: Size, seed: int, *changes: str, heads: Mapping[str, Any] | None = None) -> Settings:

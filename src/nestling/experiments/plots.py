@@ -17,6 +17,21 @@ def lines(rows: Mapping[str, Mapping[float, float]], across: str, up: str, capti
     return figure
 
 
+def bars(rows: Mapping[str, Mapping[str, float]], up: str, caption: str) -> Any:
+    """A group of bars a row, a colour a key; the axis starts below the lowest."""
+    figure, axes = empty(caption)
+    names = list(dict.fromkeys(name for own in rows.values() for name in own))
+    width = 0.8 / max(len(names), 1)
+    for n, name in enumerate(names):
+        places = [place + n * width for place, own in enumerate(rows.values()) if name in own]
+        axes.bar(places, [own[name] for own in rows.values() if name in own], width=width, label=name)
+    lowest = min((value for own in rows.values() for value in own.values()), default=0.0)
+    ticks = [place + 0.4 - width / 2 for place in range(len(rows))]
+    axes.set(xticks=ticks, xticklabels=list(rows), ylabel=up, ylim=(max(lowest - 5, 0), None))
+    axes.legend()
+    return figure
+
+
 def points(rows: Mapping[str, Sequence[tuple[float, float, str]]], across: str, up: str, caption: str) -> Any:
     """Named points, a colour a row."""
     figure, axes = empty(caption)

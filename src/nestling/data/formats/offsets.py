@@ -14,6 +14,7 @@ class _Entity(BaseModel, strict=True):
     end: int = Field(validation_alias=AliasChoices("end", "end_offset"))
     label: str = Field(validation_alias=AliasChoices("label", "type"))
     text: str | None = None
+    score: float = 1.0
 
 
 class _Document(BaseModel, strict=True):
@@ -37,5 +38,5 @@ def read(source: Source, *, language: str = "en") -> Iterator[Document]:
 
 
 def _document(id: str, record: _Document, language: str) -> Document:
-    mentions = [Mention.of(record.text, [Span(e.start, e.end)], e.label) for e in record.entities]
+    mentions = [Mention.of(record.text, [Span(e.start, e.end)], e.label, e.score) for e in record.entities]
     return parse(record.text, id=id, language=language, mentions=mentions)
