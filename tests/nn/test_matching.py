@@ -1,7 +1,7 @@
 import torch
 
 from nestling.nn.matching import drawn, paired
-from nestling.nn.spans import windows
+from nestling.nn.spans import iou, windows
 
 GOLD = torch.tensor([[0, 1, 4], [0, 6, 8], [1, 1, 4]])
 
@@ -56,3 +56,15 @@ def test_every_span_has_the_same_chance():
         counts += drawn(spans, torch.zeros(len(spans), dtype=torch.bool), [seed * 977], ratio=0, least=10)
     expected = 2000 * 10 / len(spans)
     assert (counts - expected).abs().max() < 5 * expected**0.5
+
+
+def test_pairs_equal_those_among_all_gold():
+    torch.manual_seed(0)
+    start = torch.randint(0, 20, (300,))
+    spans = torch.stack([torch.randint(0, 7, (300,)), start, start + torch.randint(1, 6, (300,))], dim=1)
+    gold = spans[torch.randperm(300)[:30]]
+    row, overlap = paired(spans, gold)
+    every = iou(spans[:, None], gold[None])  # (S, G)
+    assert torch.equal(overlap, every.max(dim=1).values)
+    has_one = overlap > 0
+    assert torch.equal(row[has_one], every.argmax(dim=1)[has_one])

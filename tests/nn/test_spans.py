@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestling.nn.spans import Maxima, bordered, iou, mask_of, running_maxima, shifted, windows
+from nestling.nn.spans import Maxima, bordered, distinct, iou, mask_of, running_maxima, shifted, windows
 
 WORDS = torch.tensor([[True, True, True], [True, False, False]])
 
@@ -61,4 +61,10 @@ def test_iou_is_that_of_sets_of_words(one, other):
     expected = len(first & second) / len(first | second) if one[0] == other[0] else 0
     a, b = torch.tensor([one]), torch.tensor([other])
     assert abs(float(iou(a, b)) - expected) < 1e-6
-    assert torch.equal(iou(a, b), iou(b, a).T)
+    assert torch.equal(iou(a, b), iou(b, a))
+
+
+def test_each_span_once():
+    spans = torch.tensor([[1, 0, 2], [0, 3, 4], [1, 0, 2], [0, 2, 9], [0, 2, 4]])
+    assert distinct(spans).tolist() == [[0, 2, 4], [0, 2, 9], [0, 3, 4], [1, 0, 2]]
+    assert distinct(spans[:0]).shape == (0, 3)

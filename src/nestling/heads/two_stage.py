@@ -17,7 +17,7 @@ from nestling.heads.head import Loss, Targets
 from nestling.nn.batch import Words
 from nestling.nn.losses import focal, offset_loss, overlap_loss, soft_weights
 from nestling.nn.matching import drawn, paired
-from nestling.nn.spans import Maxima, bordered, iou, windows
+from nestling.nn.spans import Maxima, bordered, distinct, windows
 from nestling.types import Entity, Labels
 
 Locator = Literal["filter", "regressor"]
@@ -199,7 +199,7 @@ class TwoStageHead(nn.Module):
         kept = self.kept(output)
         if self.regressor is None:
             return kept
-        return shifted_borders(kept, self.offsets(output, kept), output.mask).unique(dim=0)  # type: ignore[no-any-return, no-untyped-call]
+        return distinct(shifted_borders(kept, self.offsets(output, kept), output.mask))
 
     def kept(self, output: Reading) -> Tensor:
         """The seeds that the filter lets through: (S, 3)."""
@@ -274,4 +274,4 @@ def _histogram(offsets: Tensor) -> dict[str, tuple[float, float]]:
 
 def _near(spans: Tensor, gold: Tensor, least: float) -> int:
     """How many gold spans some span overlaps by at least so much."""
-    return int((iou(gold, spans) >= least).any(dim=1).sum()) if len(spans) else 0
+    return int((paired(gold, spans)[1] >= least).sum())

@@ -14,10 +14,23 @@ def paired(spans: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
 
     Where a sentence has no gold, the row is 0 and the IoU too.
     """
-    if not len(gold):
+    if not len(gold) or not len(spans):
         return spans.new_zeros(len(spans)), torch.zeros(len(spans), device=spans.device)
-    overlap, row = iou(spans, gold).max(dim=1)
-    return row, overlap
+    near = _by_sentence(gold[:, 0], int(spans[:, 0].max()) + 1)[spans[:, 0]]  # (S, most gold of a sentence)
+    overlap, which = iou(spans[:, None], gold[near]).max(dim=1)
+    return near.gather(1, which[:, None]).squeeze(1), overlap
+
+
+def _by_sentence(sentence: Tensor, least: int) -> Tensor:
+    """Rows of gold by their sentences (B, most gold of a sentence), in order; padded by row 0, whose IoU is honest."""
+    sentences = max(int(sentence.max()) + 1, least)
+    counts = torch.bincount(sentence, minlength=sentences)  # (B,)
+    order = sentence.argsort(stable=True)
+    first = counts.cumsum(0) - counts  # (B,)
+    rank = torch.arange(len(order), device=order.device) - first[sentence[order]]
+    table = sentence.new_zeros(sentences, int(counts.max()))
+    table[sentence[order], rank] = order
+    return table
 
 
 def drawn(spans: Tensor, is_positive: Tensor, seeds: Sequence[int], *, ratio: int, least: int) -> Tensor:

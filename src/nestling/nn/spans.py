@@ -92,9 +92,19 @@ def bordered(vectors: Tensor, mask: Tensor, edges: Tensor) -> Tensor:
     return torch.where(is_last, edges[1], torch.where(is_first, edges[0], whole))
 
 
+def distinct(spans: Tensor) -> Tensor:
+    """Each span of a flat list once, in order: (S, 3)."""
+    if not len(spans):
+        return spans
+    most = int(spans.max()) + 1
+    keys = ((spans[:, 0] * most + spans[:, 1]) * most + spans[:, 2]).unique()  # type: ignore[no-untyped-call]
+    return torch.stack([keys // most**2, keys // most % most, keys % most], dim=1)
+
+
 def iou(spans: Tensor, others: Tensor) -> Tensor:
-    """Shared words over all words of every span (S, 3) and every other (G, 3) of its sentence: (S, G)."""
-    shared = torch.minimum(spans[:, None, 2], others[None, :, 2]) - torch.maximum(spans[:, None, 1], others[None, :, 1])
-    shared = shared.clamp(min=0) * (spans[:, None, 0] == others[None, :, 0])  # (S, G)
-    lengths = (spans[:, 2] - spans[:, 1])[:, None] + (others[:, 2] - others[:, 1])[None, :]
-    return shared / (lengths - shared)
+    """Shared words over all words of spans and others (..., 3), which broadcast: (...); 0 in different sentences."""
+    sentence, start, end = spans.unbind(-1)
+    other_sentence, other_start, other_end = others.unbind(-1)
+    shared = (torch.minimum(end, other_end) - torch.maximum(start, other_start)).clamp(min=0)
+    shared = shared * (sentence == other_sentence)
+    return shared / (end - start + other_end - other_start - shared)
