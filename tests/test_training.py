@@ -112,6 +112,14 @@ def test_all_word_level_parts_together_survive_saving(tmp_path):
     assert score(corpus(), found).strict.f1 == pytest.approx(run.trainer.progress.best)
 
 
+def test_a_part_of_train_and_of_dev(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=1)
+    settings["data"] |= {"sentences": 6, "dev_sentences": 3}
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    assert (len(run.corpus.train), len(run.corpus.dev), len(run.corpus.dev_inputs)) == (6, 3, 3)
+    assert [note.startswith(("learning", "epochs")) for note in run.corpus.notes] == [True, True]
+
+
 def test_frozen_layers_stay_as_they_were(tmp_path, tiny_transformer):
     settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=2), epochs=1)
     run = Run(settings_of(settings, "test"), tmp_path / "run")

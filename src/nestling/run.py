@@ -263,6 +263,9 @@ def load_corpus(data: DataSettings) -> Corpus:
     if data.sentences is not None:
         train = corpora.first_sentences(train, 0, data.sentences)
         notes.append(f"learning from the first {data.sentences} sentences only")
+    if data.dev_sentences is not None:
+        dev = corpora.first_sentences(dev, 0, data.dev_sentences)
+        notes.append(f"epochs are judged by the first {data.dev_sentences} sentences of dev")
     language = language_of(data)
     if is_train_raw:
         moved = [resplit(document, language) for document in train]

@@ -28,6 +28,7 @@ class DataSettings(_Settings):
     format: str | None = None
     language: str | None = None
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
+    dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
 
 
 class TransformerSettings(_Settings):

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, Root, opened
 from nestling.apps.sources import Reading
@@ -47,8 +48,9 @@ def inspect(
     out.print(table("Groups", list(SCORE_HEADER), [score_row(name, own) for name, own in groups.items()]), "")
     painter = Painter()
     for truth, guess in islice(_differing(gold, predicted), cases):
-        out.print(painter.draw(truth))
-        out.print(painter.draw(guess), "")
+        out.print(Text("gold       ", style="dim") + painter.draw(truth))
+        out.print(Text("predicted  ", style="dim") + painter.draw(guess))
+        out.print()
 
 
 def _length_groups(scores: Scores, widths: frozenset[int] | None) -> dict[str, Score]:

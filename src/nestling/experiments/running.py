@@ -40,7 +40,7 @@ class Store:
 
     def path_of(self, settings: Settings) -> Path:
         """Where the model of these settings is, or will be."""
-        text = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+        text = json.dumps(settings.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
         digest = sha256(text.encode()).hexdigest()[:12]
         return self.folder / f"{settings.data.corpus}-{'-'.join(sorted(settings.heads))}-{digest}"
 

@@ -1,0 +1,49 @@
+"""A model of nestling: from raw texts, from words, one text at a time; and training."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from serving import Runs, serve
+
+from nestling.checkpoint import load
+from nestling.run import Run
+from nestling.settings import load_settings
+from nestling.types import Document
+
+
+def make(command: dict[str, Any]) -> Runs:
+    torch.set_num_threads(command.get("threads", 1))
+    if "config" in command:
+        return {"train": trainer(command)}
+    recognizer = load(command["model"])
+    recognizer("Ready?")
+
+    def of_words(texts: list[Any]) -> int:
+        documents = [Document.of_words(str(n), [(words, []) for words in text]) for n, text in enumerate(texts)]
+        return sum(len(document.mentions) for document in recognizer.pipe(documents))
+
+    def of_texts(texts: list[str]) -> int:
+        return sum(len(document.mentions) for document in recognizer.pipe(texts))
+
+    def alone(texts: list[str]) -> int:
+        return sum(len(recognizer(text).mentions) for text in texts)
+
+    return {"words": of_words, "texts": of_texts, "alone": alone}
+
+
+def trainer(command: dict[str, Any]) -> Any:
+    """Steps of training; `texts` is a list as long as the steps that are wanted, and words are given back."""
+    settings = load_settings(command["config"], command.get("changes", []))
+    steps = Run(settings, Path(tempfile.mkdtemp()) / "run", save_seconds=1e9).trainer.steps(lambda: 0.0)
+    next(steps)
+
+    def run(texts: list[Any]) -> int:
+        return sum(next(steps).words for _ in texts)
+
+    return run
+
+
+if __name__ == "__main__":
+    serve(make)
