@@ -59,8 +59,8 @@ class FragmentsHead(nn.Module):
         self.forwards = nn.LSTM(size, settings.size, batch_first=True)
         self.backwards = nn.LSTM(size, settings.size, batch_first=True)
         self.dropout = nn.Dropout(settings.dropout)
-        inputs = 2 * settings.size + (2 * size if settings.context else 0)
-        self.out = nn.Linear(inputs, 1 + len(labels))
+        self._inputs = [settings.size] * 2 + ([size] * 2 if settings.context else [])  # each way; before, behind
+        self.out = nn.Linear(sum(self._inputs), 1 + len(labels))
 
     def forward(self, words: Words) -> Reading:
         vectors = self.dropout(words.vectors)
@@ -152,22 +152,29 @@ class FragmentsHead(nn.Module):
         return labelled_spans(logits, mask_of(output.mask, logits.shape[1]), self.labels)
 
     def all_logits(self, output: Reading) -> Tensor:
-        """Scores of labels for all spans of up to ε words: (B, W, T, 1 + L)."""
+        """Scores of labels for all spans of up to ε words: (B, W, T, 1 + L).
+
+        The last layer is linear, so states are mapped to labels before they are weighed and summed: a few numbers
+        instead of a state. Products of states with final ones are those among the states of a run.
+        """
         vectors = output.vectors
         size, words = vectors.shape[:2]
         widest = min(self.widest, words)
-        ahead = torch.stack([shifted(vectors, by) for by in range(widest)], dim=2)  # (B, T, W, D) from a word on
-        back = torch.stack([shifted(vectors.flip(1), by).flip(1) for by in range(widest)], dim=2)  # back from a word
-        runs = self.forwards(ahead.flatten(0, 1))[0].view(size, words, widest, -1)  # (B, T, W, H)
-        turns = self.backwards(back.flatten(0, 1))[0].view(size, words, widest, -1)
-        logits = vectors.new_zeros(size, widest, words, 1 + len(self.labels))
+        ahead = _runs(self.forwards, vectors, widest)  # (B, T, W, H) from a word on
+        back = _runs(self.backwards, vectors.flip(1), widest).flip(1)  # (B, T, W, H) back from a word
+        of_ahead, of_back, *of_context = torch.split(self.out.weight, self._inputs, dim=1)  # each (1 + L, …)
+        said, told = ahead @ of_ahead.T, back @ of_back.T  # (B, T, W, 1 + L)
+        near, far = ahead @ ahead.transpose(2, 3), back @ back.transpose(2, 3)  # (B, T, W, W)
+        before = output.before @ of_context[0].T if output.before is not None else None  # (B, T, 1 + L)
+        behind = output.behind @ of_context[1].T if output.behind is not None else None
+        logits = self.out.bias.expand(size, widest, words, -1).clone()
         for width in range(1, widest + 1):
-            starts = words - width + 1
-            one, other = runs[:, :starts, :width], turns[:, width - 1 :, :width].flip(2)  # (B, T - width + 1, width, H)
-            attended = _attended(one, other, one[:, :, -1], other[:, :, 0])
-            if output.before is not None and output.behind is not None:
-                attended = torch.cat([attended, output.before[:, :starts], output.behind[:, width - 1 :]], dim=-1)
-            logits[:, width - 1, :starts] = self.out(attended)
+            starts, last = words - width + 1, width - 1
+            scores = near[:, :starts, last, :width] + far[:, last:, last, :width].flip(-1)  # (B, T - last, width)
+            values = said[:, :starts, :width] + told[:, last:, :width].flip(2)  # (B, T - last, width, 1 + L)
+            logits[:, last, :starts] += (scores.softmax(dim=-1).unsqueeze(-1) * values).sum(dim=2)
+            if before is not None and behind is not None:
+                logits[:, last, :starts] += before[:, :starts] + behind[:, last:]
         return logits
 
     def given_labels(self, output: Reading, mentions: Sequence[Given]) -> Tensor:
@@ -188,6 +195,21 @@ def _run(lstm: nn.LSTM, vectors: Tensor, lengths: Tensor) -> Tensor:
     """The outputs (S, M, H) of mentions of different lengths; what is longer costs more, nothing is padded."""
     packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
+
+
+def _runs(lstm: nn.LSTM, vectors: Tensor, steps: int) -> Tensor:
+    """The states of runs of so many steps from every word on (B, T, W, H); what a word brings in is reckoned once."""
+    of_word, of_state, *biases = lstm.parameters()  # (4 H, D), (4 H, H), two of (4 H,)
+    brought = nn.functional.linear(vectors, of_word, biases[0] + biases[1])  # (B, T, 4 H)
+    state = cell = vectors.new_zeros(*vectors.shape[:2], lstm.hidden_size)
+    states = []
+    for by in range(steps):
+        gates = shifted(brought, by) + nn.functional.linear(state, of_state)
+        into, keep, new, out = gates.chunk(4, dim=-1)
+        cell = keep.sigmoid() * cell + into.sigmoid() * new.tanh()
+        state = out.sigmoid() * cell.tanh()
+        states.append(state)
+    return torch.stack(states, dim=2)
 
 
 def _means(vectors: Tensor, mask: Tensor, reach: int) -> Tensor:
