@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -110,6 +111,34 @@ def test_all_word_level_parts_together_survive_saving(tmp_path):
     (tmp_path / "vectors.txt").unlink()  # a saved model needs no file but its own
     found = load(tmp_path / "run").pipe(corpus())
     assert score(corpus(), found).strict.f1 == pytest.approx(run.trainer.progress.best)
+
+
+@pytest.mark.parametrize("head", ["sequence", "span", "two_stage", "fragments", "grid"])
+def test_what_was_not_looked_for_is_unknown_not_absent(tmp_path, head):
+    """Two sets of the same sentences, each with one label annotated: the model finds both labels everywhere."""
+    halves = []
+    for n, document in enumerate(corpus() + corpus()):
+        label = ("PER", "LOC")[n < 8]
+        kept = [[e for e in s.entities if e.label == label] for s in document.sentences]
+        known = replace(document, id=f"x{n}").with_entities(kept)
+        halves.append(replace(known, annotated=frozenset([label])))
+    settings = table(tmp_path, {head: {}})
+    write(halves, tmp_path / "data.jsonl")
+    run, _ = trained(tmp_path, settings)
+    assert run.trainer.progress.best == 100.0  # of dev, too, half is unknown
+    assert score(corpus(), load(tmp_path / "run").pipe(corpus())).strict.f1 > 90
+
+
+def test_corpora_together(tmp_path, monkeypatch):
+    first = [d.with_entities([e for e in s.entities if e.label == "PER"] for s in d.sentences) for d in corpus()]
+    second = [d.with_entities([e for e in s.entities if e.label == "LOC"] for s in d.sentences) for d in corpus()]
+    parts = {"conll04": first, "genia": second}
+    monkeypatch.setattr("nestling.data.corpora.load", lambda name, *_, **__: parts[name])
+    settings = table(tmp_path, {"span": {}}, epochs=1)
+    found = load_corpus(settings_of(settings | {"data": {"corpus": "conll04", "also": ["genia"]}}, "test").data)
+    assert [d.id for d in found.train][7:9] == ["conll04/d7", "genia/d0"]
+    assert [d.annotated for d in found.dev][7:9] == [{"PER"}, {"LOC"}]
+    assert found.notes == ["conll04: has PER", "genia: has LOC"]
 
 
 def test_a_part_of_train_and_of_dev(tmp_path):

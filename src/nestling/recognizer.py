@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
@@ -121,7 +121,8 @@ class Recognizer:
                 found[n] = [self.decoder(own) for own in islice(candidates, len(passage.sentences))]
         sentences = iter([entities for n in range(len(found)) for entities in found[n]])
         for document in documents:
-            yield document.with_entities(list(islice(sentences, len(document.sentences))))
+            found_all = replace(document, annotated=None)  # a model looks for all that it knows
+            yield found_all.with_entities(list(islice(sentences, len(document.sentences))))
 
     def _batches(self, documents: Iterable[Document]) -> Iterator[tuple[list[int], list[Passage], Batch]]:
         """Passages of like length together: their numbers, they themselves, and the model's input."""

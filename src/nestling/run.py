@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -256,7 +256,31 @@ def _lasting(settings: Settings) -> dict[str, Any]:
 
 
 def load_corpus(data: DataSettings) -> Corpus:
-    """The train and dev parts that settings name."""
+    """The train and dev parts that settings name; of several corpora, what each does not annotate is unknown in it."""
+    if not data.also:
+        return _load_one(data)
+    alone = [data.model_copy(update={"corpus": name, "also": ()}) for name in (data.corpus, *data.also)]
+    parts = [_marked(_load_one(own), str(own.corpus)) for own in alone]
+    return Corpus(
+        [document for own in parts for document in own.train],
+        [document for own in parts for document in own.dev],
+        [document for own in parts for document in own.dev_inputs],
+        [note for own in parts for note in own.notes],
+    )
+
+
+def _marked(own: Corpus, name: str) -> Corpus:
+    """A corpus whose documents know where they are from and which labels were looked for in them."""
+    known = frozenset(entity.label for document in own.train for entity in document.entities)
+
+    def marked(documents: Iterable[Document]) -> list[Document]:
+        return [replace(document, id=f"{name}/{document.id}", annotated=known) for document in documents]
+
+    notes = [f"{name}: {note}" for note in (*own.notes, f"has {', '.join(sorted(known))}")]
+    return Corpus(marked(own.train), marked(own.dev), marked(own.dev_inputs), notes)
+
+
+def _load_one(data: DataSettings) -> Corpus:
     train, is_train_raw = documents_of(data, "train")
     dev, is_dev_raw = documents_of(data, "dev")
     notes = []

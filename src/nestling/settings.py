@@ -21,6 +21,9 @@ class DataSettings(_Settings):
     """A known corpus, or files of one's own."""
 
     corpus: str | None = None
+    also: tuple[str, ...] = Field(
+        default=(), description="further corpora; a label that one does not have is unknown there, not absent"
+    )
     root: str | None = Field(default=None, description="folder that holds the corpora")
     train: str | None = None
     dev: str | None = None

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -87,7 +87,8 @@ def resplit(document: Document, language: str = "en") -> Resplit:
             widened += moved.fragments != mention.fragments
             held.append(moved)
     words = zip(starts, ends, strict=True)
-    return Resplit(build(document.id, document.text, words, openings, held), widened, dropped)
+    made = build(document.id, document.text, words, openings, held)
+    return Resplit(replace(made, annotated=document.annotated), widened, dropped)
 
 
 def build(

@@ -52,6 +52,8 @@ def _best(gold: Iterable[Document], candidates: Iterable[Document], decoder: Dec
         wanted += len(known)
         for sentence in document.sentences:
             for entity in decoder(sentence.entities):
+                if truth.annotated is not None and entity.label not in truth.annotated:
+                    continue
                 scores.append(entity.score)
                 is_right.append((sentence.characters(entity), entity.label) in known)
     threshold, f1 = _best_threshold(np.array(scores), np.array(is_right, dtype=bool), wanted)

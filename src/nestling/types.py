@@ -272,17 +272,27 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Document:
-    """A text, cut into sentences of words that leave out nothing but white space."""
+    """A text, cut into sentences of words that leave out nothing but white space.
+
+    `annotated` are the labels that were looked for in it: one that was not is unknown there, not absent.
+    """
 
     id: str
     text: str
     sentences: tuple[Sentence, ...] = ()
+    annotated: frozenset[str] | None = field(default=None, compare=False)  # None: all
 
     def __post_init__(self) -> None:
         if not self.id:
             raise InvalidValueError("a document needs an id")
         require_characters(self.id)
         require_characters(self.text)
+        if self.annotated is not None:
+            for entity in self.entities:
+                if entity.label not in self.annotated:
+                    raise InvalidValueError(
+                        f"document {self.id!r}: {entity.label} is none of the labels annotated in it"
+                    )
         position = 0
         for token in self.tokens:
             if not self.text.startswith(token.text, token.start):
@@ -341,12 +351,13 @@ class Document:
             return Document(self.id, "")
         first, last = kept[0].tokens[0].start, kept[-1].tokens[-1].end
         moved = (Sentence(tuple(Token(t.text, t.start - first) for t in s.tokens), s.entities) for s in kept)
-        return Document(self.id, self.text[first:last], tuple(moved))
+        return Document(self.id, self.text[first:last], tuple(moved), self.annotated)
 
     def with_entities(self, entities: Iterable[Iterable[Entity]]) -> "Document":
         """The same text with other entities, given sentence by sentence."""
         pairs = zip(self.sentences, entities, strict=True)
-        return Document(self.id, self.text, tuple(sentence.with_entities(own) for sentence, own in pairs))
+        sentences = tuple(sentence.with_entities(own) for sentence, own in pairs)
+        return Document(self.id, self.text, sentences, self.annotated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 import time
 import warnings
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nestling.data.tags import encode
-from nestling.errors import DataError
+from nestling.errors import DataError, InvalidValueError
 from nestling.evaluation.scores import Score, score, significance
 from nestling.text import build
 from nestling.types import Document, Entity, Mention, Span
@@ -171,6 +172,14 @@ def test_significance_equals_all_swaps():
     gold, good = corpus_with(4, 4)
     _, none = corpus_with(0, 4)
     assert significance(score(gold, good), score(gold, none)) == pytest.approx(2 / 16, abs=0.01)
+
+
+def test_predictions_that_nobody_looked_for_are_unknown():
+    gold = replace(document(Entity.at(0, 2, "A")), annotated=frozenset("A"))
+    guess = document(Entity.at(0, 2, "A"), Entity.at(4, 5, "B"), Entity.at(4, 6, "A"))
+    assert (score([gold], [guess]).strict.predicted, score([gold], [guess]).strict.right) == (2, 1)
+    with pytest.raises(InvalidValueError, match="B is none of the labels annotated"):
+        gold.with_entities([[Entity.at(0, 1, "B")]])
 
 
 def test_twenty_thousand_sentences_in_two_seconds():

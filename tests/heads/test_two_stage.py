@@ -106,7 +106,7 @@ def test_a_span_regressed_onto_gold_is_a_positive_of_stage_two(start, width, gol
     made = head()
     reading = made(Words(torch.randn(1, 20, 5), torch.randn(1, 5), mask))
     expected = torch.nn.functional.cross_entropy(made.label_logits(reading, moved), torch.tensor([2]))
-    assert torch.allclose(made._label_loss(reading, moved, gold), expected, atol=1e-5)
+    assert torch.allclose(made._label_loss(reading, moved, Targets(gold, (), ())), expected, atol=1e-5)
 
 
 def test_an_entity_of_sixty_words_is_reachable():
@@ -157,7 +157,9 @@ def test_soft_examples_weigh_single_spans():
         made.label_logits(reading, spans), torch.tensor([0, 0, 0, 0, 0, 2]), reduction="none"
     )
     assert torch.allclose(
-        made._label_loss(reading, spans, gold), plain * torch.tensor([2 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 1]), atol=1e-5
+        made._label_loss(reading, spans, Targets(gold, (), ())),
+        plain * torch.tensor([2 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 1]),
+        atol=1e-5,
     )
 
 

@@ -23,6 +23,7 @@ class Passage:
 
     sentences: tuple[Sentence, ...]
     first: int
+    annotated: frozenset[str] | None = None  # labels that were looked for; None: all
 
     @property
     def words(self) -> int:
@@ -41,13 +42,13 @@ def passages(
         for sentence in document.sentences:
             needed = size(sentence.words) if room else 0
             if held and (not room or filled + needed > room):
-                yield Passage(tuple(held), number)
+                yield Passage(tuple(held), number, document.annotated)
                 number += len(held)
                 held, filled = [], 0
             held.append(sentence)
             filled += needed
         if held:
-            yield Passage(tuple(held), number)
+            yield Passage(tuple(held), number, document.annotated)
             number += len(held)
 
 
@@ -120,4 +121,15 @@ class Batcher:
                 else:
                     spans.append([row, entity.start, entity.end, self.labels.index(entity.label)])
         table = torch.tensor(spans, dtype=torch.long).reshape(-1, 4)
-        return Targets(table, tuple(discontinuous), tuple(seeds))
+        return Targets(table, tuple(discontinuous), tuple(seeds), self._known(made))
+
+    def _known(self, made: Sequence[Passage]) -> torch.Tensor | None:
+        """Which labels were looked for in each sentence (B, L); None where all were in all."""
+        if all(passage.annotated is None for passage in made):
+            return None
+        rows = [
+            [passage.annotated is None or label in passage.annotated for label in self.labels]
+            for passage in made
+            for _ in passage.sentences
+        ]
+        return torch.tensor(rows)

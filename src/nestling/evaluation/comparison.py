@@ -77,6 +77,8 @@ def compare(gold: Iterable[Document], predicted: Iterable[Document]) -> Comparis
     for truth, guess in paired(list(gold), list(predicted)):
         starts = [sentence.tokens[0].start for sentence in truth.sentences]
         truths, guesses = _keyed(truth), _keyed(guess)
+        if truth.annotated is not None:  # of other labels nothing is known
+            guesses = {key: own for key, own in guesses.items() if key[1] in truth.annotated}
         wanted += _found(truths, guesses, starts, len(units), truths)
         given += _found(guesses, truths, starts, len(units), truths)
         units += [Unit(truth, sentence, len(units)) for sentence in truth.sentences or (None,)]

@@ -139,9 +139,11 @@ class FragmentsHead(nn.Module):
         joined = self.mention_logits(output, [(row, entity.fragments) for row, entity in targets.discontinuous])
         theirs = [1 + self.labels.index(entity.label) for _, entity in targets.discontinuous]
         gold = torch.cat([labels, labels.new_tensor(theirs)])
+        sentence = torch.cat([spans[:, 0], labels.new_tensor([row for row, _ in targets.discontinuous])])
+        every_logit = targets.without_unknown(torch.cat([logits, joined]), sentence)
         if not self.settings.negatives:
-            return {"fragments": _labels_only(torch.cat([logits, joined]), gold)}
-        wrong = nn.functional.cross_entropy(torch.cat([logits, joined]), gold, reduction="sum")
+            return {"fragments": _labels_only(every_logit, gold)}
+        wrong = nn.functional.cross_entropy(every_logit, gold, reduction="sum")
         return {"fragments": Loss(wrong, torch.tensor(len(gold), device=gold.device))}
 
     # Use

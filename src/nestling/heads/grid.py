@@ -86,7 +86,8 @@ class GridHead(nn.Module):
         is_pair[:, 0] = False  # a word does not follow itself
         words = output.mask[:, 0].sum()
         wrong = nn.functional.binary_cross_entropy_with_logits(output.links[is_pair], links[is_pair], reduction="sum")
-        missed = nn.functional.cross_entropy(output.ends[output.mask], ends[output.mask], reduction="sum")
+        logits = targets.without_unknown(output.ends[output.mask], output.mask.nonzero()[:, 0])
+        missed = nn.functional.cross_entropy(logits, ends[output.mask], reduction="sum")
         return {"links": Loss(wrong, words), "ends": Loss(missed, words)}
 
     def gold(self, mask: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nestling.nn.batch import Words
 from nestling.types import Entity, Labels, Span
+
+_NO_CHOICE = -1e4  # a score that no other is below
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,19 @@ class Targets:
     spans: Tensor  # (G, 4): sentence, start, end, label
     discontinuous: tuple[tuple[int, Entity], ...]  # sentence, entity
     seeds: tuple[int, ...]  # one a sentence and epoch: what is drawn depends on it alone, not on the batch
+    known: Tensor | None = None  # (B, L) labels that were looked for in a sentence; None: all in all
 
     def to(self, device: torch.device) -> "Targets":
         """The same on another device."""
-        return Targets(self.spans.to(device), self.discontinuous, self.seeds)
+        known = self.known.to(device) if self.known is not None else None
+        return Targets(self.spans.to(device), self.discontinuous, self.seeds, known)
+
+    def without_unknown(self, logits: Tensor, sentence: Tensor) -> Tensor:
+        """Scores of labels (S, 1 + L), none first, in sentences (S,): what was not looked for there is no choice."""
+        if self.known is None:
+            return logits
+        is_unknown = nn.functional.pad(~self.known, (1, 0))[sentence]  # (S, 1 + L), none is always known
+        return logits.masked_fill(is_unknown, _NO_CHOICE)
 
 
 class Loss(NamedTuple):

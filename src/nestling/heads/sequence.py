@@ -55,11 +55,20 @@ class SequenceHead(nn.Module):
     def loss(self, output: Tagged, targets: Targets) -> dict[str, Loss]:
         """The mean over words of the cross-entropy (7), or of the path's negative log-likelihood (10)."""
         gold = self.gold_tags(output.mask, targets)  # (B, T)
+        emissions = self._known_tags(output.emissions, targets)
         count = output.mask.sum()
         if self.crf is not None:
-            return {"crf": Loss(self.crf.loss(output.emissions, gold, output.mask).sum(), count)}
-        wrong = nn.functional.cross_entropy(output.emissions.transpose(1, 2), gold, reduction="none")  # (B, T)
+            return {"crf": Loss(self.crf.loss(emissions, gold, output.mask).sum(), count)}
+        wrong = nn.functional.cross_entropy(emissions.transpose(1, 2), gold, reduction="none")  # (B, T)
         return {"softmax": Loss((wrong * output.mask).sum(), count)}
+
+    def _known_tags(self, emissions: Tensor, targets: Targets) -> Tensor:
+        """Emissions in which tags of labels that were not looked for are no choice."""
+        if targets.known is None:
+            return emissions
+        twice = Targets(targets.spans, (), (), targets.known.repeat_interleave(2, dim=1))  # a label has two tags
+        sentence = torch.arange(len(emissions), device=emissions.device).repeat_interleave(emissions.shape[1])
+        return twice.without_unknown(emissions.flatten(0, 1), sentence).view_as(emissions)
 
     def gold_tags(self, mask: Tensor, targets: Targets) -> Tensor:
         """The tags of the first layer of gold: (B, T)."""

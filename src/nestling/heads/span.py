@@ -75,7 +75,8 @@ class SpanHead(nn.Module):
     def loss(self, output: Spans, targets: Targets) -> dict[str, Loss]:
         """The cross-entropy of gold and of sampled spans (equation 18)."""
         gold, chosen = self.learnt(output.mask, targets)
-        wrong = nn.functional.cross_entropy(output.logits[chosen], gold[chosen], reduction="sum")
+        logits = targets.without_unknown(output.logits[chosen], chosen.nonzero()[:, 0])
+        wrong = nn.functional.cross_entropy(logits, gold[chosen], reduction="sum")
         return {"span": Loss(wrong, chosen.sum())}
 
     def learnt(self, mask: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:

@@ -159,7 +159,7 @@ class TwoStageHead(nn.Module):
             proposals.append(self._kept_now(output, targets))
         if own.has_gold:
             proposals.append(gold[:, :3])
-        wrong = self._label_loss(output, torch.cat(proposals), gold)
+        wrong = self._label_loss(output, torch.cat(proposals), targets)
         parts["classifier"] = Loss(own.loss_weights[2] * wrong.sum(), torch.tensor(len(wrong), device=wrong.device))
         return parts
 
@@ -170,13 +170,15 @@ class TwoStageHead(nn.Module):
         none = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
         return kept[drawn(kept, none, targets.seeds, ratio=0, least=self.settings.hard_negatives)]
 
-    def _label_loss(self, output: Reading, proposals: Tensor, gold: Tensor) -> Tensor:
+    def _label_loss(self, output: Reading, proposals: Tensor, targets: Targets) -> Tensor:
         """Weighted cross-entropy (S,) of proposals, labelled anew by where they are now (equation 16)."""
+        gold = targets.spans
         row, overlap = paired(proposals, gold[:, :3])
         labels = torch.zeros(len(proposals), dtype=torch.long, device=gold.device)
         is_entity = overlap >= self.settings.label_overlap
         labels[is_entity] = 1 + gold[row[is_entity], 3]
-        wrong = nn.functional.cross_entropy(self.label_logits(output, proposals), labels, reduction="none")
+        logits = targets.without_unknown(self.label_logits(output, proposals), proposals[:, 0])
+        wrong = nn.functional.cross_entropy(logits, labels, reduction="none")
         weights = soft_weights(overlap, self.settings.label_overlap, self.settings.softness)
         assert wrong.shape == weights.shape
         return weights * wrong

@@ -6,6 +6,7 @@ Where a line has a `text`, all its offsets are characters of it; where it has no
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,6 +42,7 @@ class _Text(_Record):
     tokens: None = Field(default=None, description="words belong in `sentences`, as characters of the text")
     sentences: list[list[Pair]] | None = None
     entities: list[_Entity] = []
+    annotated: list[str] | None = None
 
 
 class _Words(_Record):
@@ -48,6 +50,7 @@ class _Words(_Record):
     tokens: list[str] | None = None
     sentences: list[list[str]] | None = None
     entities: list[_Entity] = []
+    annotated: list[str] | None = None
 
 
 def _kind(item: Any) -> str:
@@ -68,10 +71,7 @@ def read(source: Source, *, language: str = "en") -> Iterator[Document]:
         for key, meant in _slips(record):
             source.error(f"unknown key {key!r}", line=line, fix=f"did you mean {meant!r}?")
         name = source.id_at(line) if record.id is None else str(record.id)
-        if isinstance(record, _Text):
-            yield from source.made(line, _of_text, name, record, language)
-        else:
-            yield from source.made(line, _of_words, name, record)
+        yield from source.made(line, _document, name, record, language)
 
 
 def _slips(record: _Text | _Words) -> Iterator[tuple[str, str]]:
@@ -83,6 +83,11 @@ def _slips(record: _Text | _Words) -> Iterator[tuple[str, str]]:
         for key in entity.model_extra or ():
             if meant := nearest(key, _Entity.model_fields.keys() - entity.model_fields_set, _ENTITY_ALIKE):
                 yield key, meant
+
+
+def _document(name: str, record: _Text | _Words, language: str) -> Document:
+    made = _of_text(name, record, language) if isinstance(record, _Text) else _of_words(name, record)
+    return made if record.annotated is None else replace(made, annotated=frozenset(record.annotated))
 
 
 def _of_text(name: str, record: _Text, language: str) -> Document:
@@ -124,6 +129,8 @@ def dumps(document: Document, *, words: bool = True) -> str:
     """The line of a document; without words it is split anew when it is read."""
     entities = [_dumped(mention) for mention in document.mentions]
     record: dict[str, Any] = {"id": document.id, "text": document.text, "entities": entities}
+    if document.annotated is not None:
+        record["annotated"] = sorted(document.annotated)
     if words:
         record["sentences"] = [[[t.start, t.end] for t in sentence.tokens] for sentence in document.sentences]
     return json.dumps(record, ensure_ascii=False)
