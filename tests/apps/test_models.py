@@ -134,3 +134,11 @@ def test_foreign_encoders_can_be_bundled():
     command = [sys.executable, str(ROOT / "examples" / "foreign_encoder.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert float(done.stdout.split()[-1]) > 70
+
+
+def test_the_worked_example_is_sound():
+    settings = load_settings(ROOT / "examples" / "own-data" / "config.toml")
+    for part in (settings.data.train, settings.data.dev):
+        found = list(read(ROOT / part))
+        assert sum(len(document.mentions) for document in found) > 30
+        assert all(mention.text == mention.text.strip() for document in found for mention in document.mentions)
