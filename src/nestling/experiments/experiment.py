@@ -33,7 +33,7 @@ class Experiment:
     about: str
     source: str  # where the paper has it
     trainings: Callable[[Size, int], Sequence[Training]]  # size, seed
-    minutes: int  # of one seed at laptop size, measured on two cores
+    minutes: int  # of one seed at laptop size on two cores, roughly
     paper: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by corpus and row; F1, or accuracy
     part: Part = "test"  # dev, where settings are compared to choose among them
     plot: Callable[[Sequence[Record]], Any] | None = None  # means over seeds → a matplotlib figure
