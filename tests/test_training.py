@@ -141,6 +141,15 @@ def test_corpora_together(tmp_path, monkeypatch):
     assert found.notes == ["conll04: has PER", "genia: has LOC"]
 
 
+def test_a_model_by_name(tmp_path, monkeypatch):
+    trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1), name="mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    with pytest.raises(CheckpointError, match="is missing"):
+        load("mine")
+    monkeypatch.setenv("NESTLING_MODELS", str(tmp_path))
+    assert load("mine").model.answer == "span"
+
+
 def test_a_part_of_train_and_of_dev(tmp_path):
     settings = table(tmp_path, {"span": {}}, epochs=1)
     settings["data"] |= {"sentences": 6, "dev_sentences": 3}

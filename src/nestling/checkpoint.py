@@ -5,6 +5,7 @@ names is whole. The same holds for `training/state.json`, from which training go
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from hashlib import file_digest
@@ -60,9 +61,19 @@ def save_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     _remove_others(folder, "model", entry["file"])
 
 
+def model_path(name: Path | str) -> Path:
+    """A model's folder: that path or, for a plain name, below $NESTLING_MODELS or inside the package."""
+    path = Path(name)
+    if not path.exists() and len(path.parts) == 1:
+        homes = [os.environ.get("NESTLING_MODELS"), Path(__file__).parent / "models"]
+        named = [Path(home) / path for home in homes if home]
+        return next((found for found in named if (found / "manifest.json").is_file()), path)
+    return path
+
+
 def load_model(folder: Path | str) -> Built:
-    """The model of a folder, ready for use."""
-    folder = Path(folder)
+    """The model of a folder or of that name, ready for use."""
+    folder = model_path(folder)
     manifest = _read_json(folder / "manifest.json", dict)
     if manifest.get("format") != FORMAT:
         raise CheckpointError(
@@ -84,7 +95,7 @@ def load_model(folder: Path | str) -> Built:
 def load(
     folder: Path | str, *, answer: str | None = None, threshold: float | None = None, rule: Rule | None = None
 ) -> Recognizer:
-    """The recogniser of a model folder, with another answering head, threshold or rule where they are given."""
+    """The recogniser of a model, by folder or name, with another answering head, threshold or rule if given."""
     built = load_model(folder)
     if answer is not None:
         if answer not in built.model.heads:

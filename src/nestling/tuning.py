@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from nestling.evaluation.calibration import best_threshold
 from nestling.evaluation.comparison import paired
 from nestling.recognizer import Decoder
 from nestling.types import Document
@@ -56,19 +57,5 @@ def _best(gold: Iterable[Document], candidates: Iterable[Document], decoder: Dec
                     continue
                 scores.append(entity.score)
                 is_right.append((sentence.characters(entity), entity.label) in known)
-    threshold, f1 = _best_threshold(np.array(scores), np.array(is_right, dtype=bool), wanted)
-    return Trial(replace(decoder, threshold=threshold), f1)
-
-
-def _best_threshold(scores: np.ndarray, is_right: np.ndarray, wanted: int) -> tuple[float, float]:
-    """The threshold with the best F1, in the middle between the last score that is in and the first that is out."""
-    if not len(scores):
-        return 0.0, 0.0
-    order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
-    f1 = 200 * np.cumsum(is_right[order]) / (np.arange(1, len(ranked) + 1) + wanted)  # with the n best in
-    f1[:-1][ranked[:-1] == ranked[1:]] = -1.0  # equal scores are in together
-    last = int(np.argmax(f1))
-    below = ranked[last + 1] if last + 1 < len(ranked) else 0.0
-    middle = float(ranked[last] + below) / 2
-    return middle if middle > below else float(ranked[last]), round(float(f1[last]), 4)
+    threshold, f1 = best_threshold(np.array(scores), np.array(is_right, dtype=bool), wanted)
+    return Trial(replace(decoder, threshold=threshold), round(f1, 4))

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nestling.evaluation.comparison import Comparison, Found
 from nestling.evaluation.scores import Score
@@ -85,17 +86,22 @@ def thresholds_of(comparison: Comparison) -> dict[str, Threshold]:
 
 
 def _best(gold: int, predicted: Sequence[Found]) -> Threshold:
-    """Halfway between the last prediction that is kept and the first that is not; the lowest of equally good ones."""
-    ranked = sorted(predicted, key=lambda found: -found.score)
-    scores = [found.score for found in ranked]
-    right = np.cumsum([found.is_right for found in ranked]).tolist()
-    before = Score(right[-1], gold, len(ranked)).f1
-    best = Threshold(0.0, before, before)
-    for kept in range(len(ranked) - 1, 0, -1):  # the best so many are kept
-        if scores[kept] == scores[kept - 1]:
-            continue
-        f1 = Score(right[kept - 1], gold, kept).f1
-        if f1 > best.after:
-            middle = (scores[kept] + scores[kept - 1]) / 2
-            best = Threshold(middle if middle > scores[kept] else scores[kept - 1], before, f1)
-    return best
+    """None is needed where none is better than keeping all."""
+    right = np.array([found.is_right for found in predicted])
+    before = Score(int(right.sum()), gold, len(right)).f1
+    threshold, after = best_threshold(np.array([found.score for found in predicted]), right, gold)
+    return Threshold(threshold, before, after) if after > before else Threshold(0.0, before, before)
+
+
+def best_threshold(scores: NDArray[np.float64], is_right: NDArray[np.bool_], wanted: int) -> tuple[float, float]:
+    """The threshold with the best F1, in the middle between the last score that is in and the first that is out."""
+    if not len(scores):
+        return 0.0, 0.0
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    f1 = 200 * np.cumsum(is_right[order]) / (np.arange(1, len(ranked) + 1) + wanted)  # with the n best in
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1.0  # equal scores are in together
+    last = int(np.argmax(f1))
+    below = ranked[last + 1] if last + 1 < len(ranked) else 0.0
+    middle = float(ranked[last] + below) / 2
+    return middle if middle > below else float(ranked[last]), float(f1[last])
