@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from nestling.experiments.running import Store
     from nestling.settings import Settings
 
+_GROUPS = {
+    "F1 by words": {"1_4": "1–4", "5_9": "5–9", "10_up": "10 or more", "never_enumerated": "not enumerated"},
+    "F1 where there are gaps": {
+        "discontinuous": "discontinuous entities",
+        "beside_discontinuous": "all in sentences that have one",
+    },
+}
+
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment; --list shows all.")] = None,
@@ -130,24 +138,24 @@ def _print(experiment: "Experiment", found: "list[Record]") -> None:
             rows.append([corpus, model, same[0]["encoder"], *extra, _mean(same, key), f"{seconds:.0f}", _shown(paper)])
         extra = ["precision", "recall"] if key == "f1" else []
         out.print(table("", ["corpus", "model", "encoder", *extra, told, "seconds", "paper"], rows), "")
-        _print_lengths(own)
+        _print_groups(own)
     out.print(f"{experiment.source}; the paper's encoders are larger.", style="dim", markup=False)
 
 
-def _print_lengths(found: "list[Record]") -> None:
-    """F1 by words, where the experiment has it."""
-    keys = ("1_4", "5_9", "10_up", "never_enumerated")
-    rows = [
-        [
-            record["corpus"],
-            record["model"],
-            *(_shown(record.get(f"f1_{key}") if record.get(f"gold_{key}") else None) for key in keys),
+def _print_groups(found: "list[Record]") -> None:
+    """F1 of groups of entities, where the experiment has them."""
+    for title, groups in _GROUPS.items():
+        names = [name for name in groups if any(record.get(f"gold_{name}") for record in found)]
+        rows = [
+            [record["corpus"], record["model"], *(_shown(_f1(record, name)) for name in names)]
+            for record in means(found)
         ]
-        for record in means(found)
-        if record.get("f1_10_up") is not None
-    ]
-    if rows:
-        out.print(table("F1 by words", ["corpus", "model", "1–4", "5–9", "10 or more", "not enumerated"], rows), "")
+        if names:
+            out.print(table(title, ["corpus", "model", *(groups[name] for name in names)], rows), "")
+
+
+def _f1(record: "Record", group: str) -> float | None:
+    return record[f"f1_{group}"] if record.get(f"gold_{group}") else None
 
 
 def means(found: "list[Record]") -> "list[Record]":

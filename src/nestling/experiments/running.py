@@ -160,7 +160,7 @@ class Store:
         jsonl.write(predicted, file)
         scores = score(gold, predicted)
         decoding = {key: value for key, value in asdict(recognizer.decoder).items() if key != "thresholds"}
-        return _of_training(run, scores) | _by_length(scores, recognizer) | {"decoding": decoding}
+        return _of_training(run, scores) | _of_groups(scores, recognizer) | {"decoding": decoding}
 
 
 def _key(record: Record) -> tuple[object, ...]:
@@ -204,17 +204,19 @@ def _of_training(run: Run, scores: Scores | None) -> Record:
     }
 
 
-def _by_length(scores: Scores, recognizer: Recognizer) -> Record:
-    """F1 and gold entities of short, middling and long entities, and of lengths that the head does not enumerate."""
+def _of_groups(scores: Scores, recognizer: Recognizer) -> Record:
+    """F1 and gold entities by length, of lengths that the head does not enumerate, and where there are gaps."""
     widths = getattr(recognizer.model.heads[recognizer.model.answer], "widths", None)
-    wanted: dict[str, Callable[[int], bool]] = {
+    lengths: dict[str, Callable[[int], bool]] = {
         "1_4": lambda length: length <= 4,
         "5_9": lambda length: 5 <= length <= 9,
         "10_up": lambda length: length >= 10,
     }
     if widths is not None:
-        wanted["never_enumerated"] = lambda length: length not in widths
-    found = {name: scores.of_lengths(is_wanted) for name, is_wanted in wanted.items()}
+        lengths["never_enumerated"] = lambda length: length not in widths
+    found = {name: scores.of_lengths(is_wanted) for name, is_wanted in lengths.items()}
+    if scores.discontinuous.gold:
+        found |= {"discontinuous": scores.discontinuous, "beside_discontinuous": scores.beside_discontinuous}
     f1 = {f"f1_{name}": round(own.f1, 2) for name, own in found.items()}
     return f1 | {f"gold_{name}": own.gold for name, own in found.items()}
 

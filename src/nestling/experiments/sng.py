@@ -33,6 +33,13 @@ def _extracted(size: Size, seed: int) -> list[Training]:
     ]
 
 
+def _discontinuous(size: Size, seed: int) -> list[Training]:
+    return [
+        Training(configured(f"grid-{corpus}", size, seed), {"grid": "grid"}, "tuned threshold")
+        for corpus in available(("craft", "nerel"), size, "grid-")
+    ]
+
+
 def _losses(records: Sequence[Record]) -> Any:
     """The paper's Figure 3; Figures 4 to 6 are in the pages."""
     return loss_curve({record["corpus"]: record["losses"] for record in records})
@@ -45,5 +52,8 @@ EXPERIMENTS = {
     ),
     "sng-extraction": Experiment(
         "entities from text with the same network, on the same corpora", "not in the paper", _extracted, 120
+    ),
+    "discontinuous": Experiment(
+        "flat, nested and discontinuous mentions from text, by the grid head", "not in the paper", _discontinuous, 100
     ),
 }  # fmt: skip
