@@ -5,36 +5,48 @@ names is whole. The same holds for `training/state.json`, from which training go
 """
 
 import json
+import logging
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from nestling.config import Built, build
-from nestling.data.files import Source, written
+from nestling.config import Built, build, embedded
+from nestling.data.files import Source, written, written_folder
 from nestling.decoding import Rule
 from nestling.errors import CheckpointError, DataError, InvalidValueError, SettingsError, UnknownNameError
+from nestling.nn import int8
+from nestling.nn.encoders import Transformer
+from nestling.packing import Precision, pack, unpack
 from nestling.recognizer import Decoder, Recognizer
 from nestling.settings import DecodingSettings, settings_of
 from nestling.training import Progress, Trainer
 from nestling.types import Labels
 
+log = logging.getLogger(__name__)
 FORMAT = 1
-_LABELS = TypeAdapter(list[str], config={"strict": True})
+_NAMES = TypeAdapter(list[str], config={"strict": True})
 _VOCABULARIES = TypeAdapter(dict[str, list[str]], config={"strict": True})
 _PACKAGES = ("nestling", "torch", "transformers")
 
 
 def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None = None) -> None:
     """Writes everything that `load` needs; the weights are the model's own where none are given."""
+    _save_parts(folder, built)
+    save_weights(folder, weights or built.model.state_dict())
+
+
+def _save_parts(folder: Path, built: Built) -> None:
+    """All but the weights."""
     _write_json(folder / "settings.json", built.settings.model_dump(mode="json"))
     _write_json(folder / "labels.json", list(built.batcher.labels))
     _write_json(folder / "vocabularies.json", built.vocabularies)
@@ -42,7 +54,6 @@ def save_model(folder: Path, built: Built, weights: Mapping[str, Tensor] | None 
         tokenizer.save_pretrained(folder / name)
         part = next(part for part in built.model.encoder.modules() if getattr(part, "name", None) == name)
         part.model.config.save_pretrained(folder / name)  # type: ignore[union-attr, operator]
-    save_weights(folder, weights or built.model.state_dict())
 
 
 def save_decoding(folder: Path, decoder: Decoder) -> None:
@@ -54,11 +65,38 @@ def save_decoding(folder: Path, decoder: Decoder) -> None:
 
 def save_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     """Replaces the weights of a model folder."""
+    _save_weights(folder, weights, {})
+
+
+def _save_weights(folder: Path, weights: Mapping[str, Tensor], how: Mapping[str, Any]) -> None:
     entry = _save_tensors(folder, "model", weights)
     packages = {name: version(name) for name in _PACKAGES}
-    manifest = {"format": FORMAT, "weights": entry, "files": _hashes(folder), "packages": packages}
+    manifest = {"format": FORMAT, "weights": entry, "files": _hashes(folder), "packages": packages, **how}
     _write_json(folder / "manifest.json", manifest)
     _remove_others(folder, "model", entry["file"])
+
+
+def export(folder: Path | str, out: Path, precision: Precision) -> None:
+    """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other."""
+    built = load_model(folder)
+    data = built.settings.data.model_copy(update={"root": None})
+    weights, borrowed = pack(built.model, precision, _of_embedded(built))
+    card = model_path(folder) / "README.md"
+    with written_folder(out) as temporary:
+        _save_parts(temporary, replace(built, settings=built.settings.model_copy(update={"data": data})))
+        if card.is_file():
+            shutil.copyfile(card, temporary / card.name)
+        _save_weights(temporary, weights, {"precision": precision, "borrowed": borrowed})
+
+
+def _of_embedded(built: Built) -> dict[str, Tensor]:
+    """The weights of the embedded encoder, under the names that they have in the model."""
+    names = {part.model for part in built.settings.encoder.parts if part.kind == "transformer"}
+    if names != {"embedded"}:
+        return {}
+    own = load_file(embedded() / "model.safetensors")
+    places = [name for name, part in built.model.named_modules() if isinstance(part, Transformer)]
+    return {f"{place}.model.{name}": weight for place in places for name, weight in own.items()}
 
 
 def model_path(name: Path | str) -> Path:
@@ -83,20 +121,33 @@ def load_model(folder: Path | str) -> Built:
     _require_whole(folder, manifest.get("files", {}))
     names, vocabularies = _read_json(folder / "labels.json", list), _read_json(folder / "vocabularies.json", dict)
     try:
-        labels = Labels(tuple(_LABELS.validate_python(names)))
+        labels = Labels(tuple(_NAMES.validate_python(names)))
         built = build(settings, labels, _VOCABULARIES.validate_python(vocabularies), saved=folder)
+        borrowed = _NAMES.validate_python(manifest.get("borrowed", []))
     except (ValidationError, InvalidValueError, ValueError, SettingsError) as error:
         raise CheckpointError(f"{folder}: is damaged: {str(error).splitlines()[0]}") from None
-    _fill(built.model, _load_tensors(folder, manifest.get("weights")))
+    tensors = _load_tensors(folder, manifest.get("weights"))
+    _fill(built.model, unpack(tensors, borrowed, _of_embedded(built) if borrowed else {}))
     built.model.eval()
     return built
 
 
 def load(
-    folder: Path | str, *, answer: str | None = None, threshold: float | None = None, rule: Rule | None = None
+    folder: Path | str,
+    *,
+    answer: str | None = None,
+    threshold: float | None = None,
+    rule: Rule | None = None,
+    precision: Literal["fp32", "int8"] | None = None,
 ) -> Recognizer:
-    """The recogniser of a model, by folder or name, with another answering head, threshold or rule if given."""
+    """The recogniser of a model, by folder or name, with another answering head, threshold or rule if given.
+
+    With int8 its transformer computes in eight bits: much faster, nearly as good. A model that was exported so is
+    loaded so, unless fp32 is asked for.
+    """
     built = load_model(folder)
+    if (precision or _read_json(model_path(folder) / "manifest.json", dict).get("precision")) == "int8":
+        _to_int8(built.model)
     if answer is not None:
         if answer not in built.model.heads:
             raise UnknownNameError("head of this model", answer, built.model.heads.keys())
@@ -107,6 +158,18 @@ def load(
     if rule is not None:
         recognizer.decoder = replace(recognizer.decoder, rule=rule)
     return recognizer
+
+
+def _to_int8(model: nn.Module) -> None:
+    """Eight bits for all transformers; where that is not possible, a message and fp32."""
+    transformers = [part.model for part in model.modules() if isinstance(part, Transformer)]
+    if not transformers:
+        log.warning("int8 is for transformers, and this model has none: it runs in fp32")
+    elif not int8.is_supported():
+        log.warning("this processor or this torch cannot compute in int8: the model runs in fp32")
+    else:
+        for transformer in transformers:
+            int8.quantize_transformer(transformer)
 
 
 def _fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -159,6 +222,7 @@ def _save_tensors(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> dic
         raise CheckpointError(f"{path}: cannot be written: {error}; what was saved before is still there") from None
     digest = _digest(path)
     final = folder / f"{name}-{digest[:12]}.safetensors"
+    path.chmod(0o644)  # safetensors makes files for their owner alone
     path.replace(final)
     return {"file": final.name, "sha256": digest}
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -41,6 +41,10 @@ Gold = Annotated[
 Format = Annotated[str | None, typer.Option("--format", "-f", help="Format of the file. Default: guessed.")]
 Root = Annotated[Path | None, typer.Option(help="Folder that holds the corpora. Default: $NESTLING_DATA.")]
 Language = Annotated[str | None, typer.Option(help="Language of raw text.")]
+Precision = Annotated[
+    Literal["fp32", "int8"] | None,
+    typer.Option(help="What a transformer computes in; int8 is faster. Default: as the model was exported, or fp32."),
+]
 Answer = Annotated[str | None, typer.Option(help="The head that answers, if not the one in the settings.")]
 
 
@@ -133,10 +137,11 @@ def evaluate(
     out_file: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the predictions as JSON lines, for nestling analyze.")
     ] = None,
+    precision: Precision = None,
     as_json: Json = False,
 ) -> None:
     """Predict and score: strict precision, recall and F1, per label and length, with a 95 % interval."""
-    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
+    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language), precision)
     if has_given_spans:
         found = list(recognizer.label_given(gold))
         if out_file is not None:
@@ -168,13 +173,13 @@ def _print_given_spans(found: GivenSpans, as_json: bool) -> None:
 
 
 def opened(
-    model: Path, answer: str | None, data: str, reading: Reading
+    model: Path, answer: str | None, data: str, reading: Reading, precision: Literal["fp32", "int8"] | None = None
 ) -> tuple["Recognizer", list[Document], list[Document]]:
     """A model, gold, and what the model is given of it: raw text is met without gold's words."""
     from nestling.checkpoint import load
 
     parts = one_part(data, reading)
-    recognizer = load(model, answer=answer)
+    recognizer = load(model, answer=answer, precision=precision)
     (gold,) = parts.read().values()
     if not parts.is_raw:
         return recognizer, gold, gold
@@ -192,12 +197,13 @@ def predict(
     answer: Answer = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")] = None,
     rule: Annotated[Rule | None, typer.Option(help="What may overlap, if not as in the settings.")] = None,
+    precision: Precision = None,
     as_json: Json = False,
 ) -> None:
     """Find entities in texts: nested brackets for people, JSON lines with --json or when not in a terminal."""
     from nestling.checkpoint import load
 
-    recognizer = load(model, answer=answer, threshold=threshold, rule=rule)
+    recognizer = load(model, answer=answer, threshold=threshold, rule=rule, precision=precision)
     painter = Painter()
     for document in recognizer.pipe(chain(texts or [], _lines(input_file, recognizer.language, bool(texts)))):
         if as_json or not sys.stdout.isatty():

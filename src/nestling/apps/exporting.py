@@ -1,0 +1,87 @@
+"""`nestling export`: a model made small, and what that costs."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from nestling.apps.data import print_json
+from nestling.apps.models import Folder, Format, Json, Language, Root
+from nestling.apps.sources import Reading, one_part
+from nestling.apps.terminal import out, visible
+from nestling.data import corpora
+from nestling.evaluation.scores import score
+from nestling.text import parse
+from nestling.types import Document
+
+
+def export(
+    model: Folder,
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder of the exported model.")],
+    precision: Annotated[
+        Literal["fp32", "fp16", "int8"],
+        typer.Option(help="fp16 is for storing; int8 is also computed in, faster, where the processor can."),
+    ] = "int8",
+    check: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATA", help="Measure what is lost on gold, such as genia:dev; may be given again."),
+    ] = None,
+    sentences: Annotated[int | None, typer.Option(min=1, help="Check the first so many sentences only.")] = None,
+    format: Format = None,
+    root: Root = None,
+    language: Language = None,
+    as_json: Json = False,
+) -> None:
+    """Write a small model for passing on: fewer bits, and nothing that the embedded encoder's package has anyway."""
+    from nestling import checkpoint
+
+    checkpoint.export(model, out_folder, precision)
+    before, after = _megabytes(checkpoint.model_path(model)), _megabytes(out_folder)
+    rows = [_compared(model, out_folder, data, Reading(format, root, language), sentences) for data in check or []]
+    if as_json:
+        print_json({"folder": str(out_folder), "precision": precision, "megabytes": after, "checks": rows})
+        return
+    out.print(f"{visible(str(out_folder))}: {after:.1f} MB, from {before:.1f}", markup=False)
+    for row in rows:
+        lost, same, ratio = row["f1"] - row["f1_before"], row["agreement"], row["times_as_fast"]
+        told = f"F1 {row['f1']:.2f}, before {row['f1_before']:.2f} ({lost:+.2f}); {same:.1f} % of entities are the same"
+        out.print(f"{visible(row['data'])}: {told}; {ratio:.2f} times as fast", markup=False)
+
+
+def _megabytes(folder: Path) -> float:
+    """What a model takes, without its training."""
+    return round(sum(file.stat().st_size for file in _own_files(folder)) / 1e6, 2)
+
+
+def _own_files(folder: Path) -> list[Path]:
+    found = [file for file in folder.glob("*") if file.is_file() and file.suffix in (".json", ".safetensors")]
+    return found + [file for file in folder.glob("transformer*/*") if file.is_file()]
+
+
+def _compared(model: Path, exported: Path, data: str, reading: Reading, sentences: int | None) -> dict[str, Any]:
+    """F1 of both models, how far they agree, and CPU time; they take turns."""
+    from nestling.checkpoint import load
+
+    parts = one_part(data, reading)
+    (gold,) = parts.read().values()
+    gold = corpora.first_sentences(gold, 0, sentences)
+    inputs: list[Document] = gold
+    models = [load(model, precision="fp32"), load(exported)]
+    if parts.is_raw:
+        inputs = [parse(document.text, id=document.id, language=models[0].language) for document in gold]
+    seconds = [0.0, 0.0]
+    found: list[list[Document]] = [[], []]
+    for start in range(0, len(inputs), 500):
+        for n, recognizer in enumerate(models):
+            began = time.process_time()
+            found[n] += recognizer.pipe(inputs[start : start + 500])
+            seconds[n] += time.process_time() - began
+    scores = [score(gold, documents).strict.f1 for documents in found]
+    return {
+        "data": data,
+        "f1_before": round(scores[0], 2),
+        "f1": round(scores[1], 2),
+        "agreement": round(score(found[0], found[1]).strict.f1, 2),
+        "times_as_fast": round(seconds[0] / seconds[1], 3),
+    }

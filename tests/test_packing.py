@@ -1,0 +1,91 @@
+"""Models made small: exported, loaded again, and computing in eight bits."""
+
+import json
+import logging
+
+import pytest
+import torch
+
+from nestling import checkpoint
+from nestling.checkpoint import export, load, load_model
+from nestling.config import embedded
+from nestling.errors import CheckpointError, DataError, MissingExtraError
+from nestling.nn import int8
+from nestling.nn.int8 import Int8Linear
+from nestling.run import Run
+from nestling.settings import settings_of
+from tests.test_training import corpus, table, trained, transformer
+
+
+def size_of(folder):
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("precision", "most", "nearness"), [("fp32", 1.0, 0.0), ("fp16", 0.6, 1e-3), ("int8", 0.5, 0.05)]
+)
+def test_exported_models_find_the_same(tmp_path, tiny_transformer, precision, most, nearness):
+    settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=6)
+    settings["data"]["root"] = str(tmp_path)
+    trained(tmp_path, settings)
+    export(tmp_path / "run", tmp_path / "small", precision)
+    assert size_of(tmp_path / "small") <= most * size_of(tmp_path / "run")
+    assert json.loads((tmp_path / "small" / "settings.json").read_text())["data"]["root"] is None
+    assert (tmp_path / "small" / "README.md").exists()
+    before, after = load(tmp_path / "run"), load(tmp_path / "small")
+    assert any(isinstance(m, Int8Linear) for m in after.model.modules()) == (
+        precision == "int8" and int8.is_supported()
+    )
+    for one, other in zip(before.pipe(corpus()), after.pipe(corpus()), strict=True):
+        assert [m.text for m in one.mentions] == [m.text for m in other.mentions]
+        for mention, same in zip(one.mentions, other.mentions, strict=True):
+            assert mention.score == pytest.approx(same.score, abs=nearness)
+
+
+def test_eight_bits_do_not_depend_on_batches(tmp_path, tiny_transformer):
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=2))
+    recognizer = load(tmp_path / "run", precision="int8")
+    together = list(recognizer.pipe(corpus()))
+    for document, same in zip(corpus(), together, strict=True):
+        alone = recognizer(document)
+        assert [(m.text, m.label) for m in alone.mentions] == [(m.text, m.label) for m in same.mentions]
+        assert [m.score for m in alone.mentions] == pytest.approx([m.score for m in same.mentions], abs=1e-5)
+
+
+def test_where_eight_bits_are_not_possible_there_is_a_message(tmp_path, tiny_transformer, monkeypatch, caplog):
+    trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1), name="plain")
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+    monkeypatch.setattr(int8, "is_supported", lambda: False)
+    with caplog.at_level(logging.WARNING):
+        load(tmp_path / "plain", precision="int8")
+        recognizer = load(tmp_path / "run", precision="int8")
+    assert not any(isinstance(m, Int8Linear) for m in recognizer.model.modules())
+    assert "this model has none" in caplog.messages[0]
+    assert "runs in fp32" in caplog.messages[1]
+
+
+def test_what_a_package_has_is_not_shipped_again(tmp_path):
+    try:
+        folder = embedded()
+    except MissingExtraError:
+        pytest.skip("the embedded encoder is not installed")
+    encoder = {"parts": [{"kind": "transformer", "frozen": 1}]}
+    settings = settings_of(table(tmp_path, {"span": {}}, encoder, epochs=1), "test")
+    run = Run(settings, tmp_path / "run")
+    checkpoint.save_model(tmp_path / "run", run.built)
+    export(tmp_path / "run", tmp_path / "small", "int8")
+    assert size_of(tmp_path / "small") < 12e6 < size_of(folder)
+    words = "encoder.model.embeddings.word_embeddings.weight"
+    assert torch.equal(load_model(tmp_path / "small").model.state_dict()[words], run.built.model.state_dict()[words])
+
+
+def test_damage_is_told(tmp_path, tiny_transformer):
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+    export(tmp_path / "run", tmp_path / "small", "int8")
+    with pytest.raises(DataError, match="is there already"):
+        export(tmp_path / "run", tmp_path / "small", "int8")
+    manifest = json.loads((tmp_path / "small" / "manifest.json").read_text())
+    for change, message in (({"borrowed": ["x"]}, "embedded encoder"), ({"borrowed": 3}, "is damaged")):
+        (tmp_path / "small" / "manifest.json").write_text(json.dumps(manifest | change))
+        with pytest.raises(CheckpointError, match=message):
+            load(tmp_path / "small")
