@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-slow check clean
+.PHONY: help setup demo test test-slow check bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    read a small corpus, show its nested entities, score a prediction"
 	@echo "make test    run the tests (make test-slow: the slow ones too)"
 	@echo "make check   lint, types, layers"
+	@echo "make bench   measure speed beside other tools (GENIA is needed; make bench ARGS=--quick is shorter)"
 	@echo "make setup   make .venv with everything pinned; the others call it"
 
 setup: $(READY)
@@ -35,6 +36,9 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_public_names.py
+
+bench: setup
+	$(BIN)/python benchmarks/speed.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

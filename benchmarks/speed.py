@@ -1,11 +1,11 @@
 """How fast every head predicts and trains, beside the bare transformer and other tools; all in one interleaved run.
 
-    python benchmarks/speed.py [--quick] [--heads span two_stage] [--peers pipeline spacy span_marker] [--threads 1]
+    python benchmarks/speed.py [--quick] [--heads span two_stage] [--peers spancat] [--threads 1]
 
-Contestants are processes of their own that take turns; other tools run in environments that are made under
-runs/speed/environments, and are left out with a reason where they do not install. Speeds are words a CPU second,
-medians over rounds with the lowest and highest; what is compared is ratios within a round. Models are trained first,
-for a moment, so that heads find a likely number of entities; GENIA must be there.
+Contestants are processes of their own that take turns; other tools run in environments of their own and are left out
+with a reason where they do not install. Speeds are words a CPU second, medians over rounds with the lowest and highest;
+what is compared is ratios within a round. Models are trained first, for a moment, so that heads find a likely number of
+entities; GENIA must be there.
 """
 
 import argparse
@@ -14,55 +14,76 @@ import os
 import statistics
 import subprocess
 import sys
-import venv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from peers import CONTESTANTS, PEERS, environment, trained
 from records import ROOT, add
 
-from nestling.config import embedded
+from nestling.checkpoint import export
 from nestling.data import corpora
+from nestling.data.formats import write
 from nestling.run import Run
-from nestling.settings import load_settings, settings_of
-from nestling.types import Document, Sentence
+from nestling.settings import Settings, load_settings, settings_of
+from nestling.types import Sentence
 
 FOLDER = ROOT / "runs" / "speed"
-CONTESTANTS = ROOT / "benchmarks" / "contestants"
 HEADS = ("sequence", "span", "two_stage", "fragments", "grid")
-PEERS = {  # script, what is installed, what it is told
-    "pipeline": ("pipeline.py", [], {"encoder": True}),
-    "spacy ner": ("spacy_model.py", [], {"kind": "ner", "training": True}),
-    "spacy spancat": ("spacy_model.py", [], {"kind": "spancat", "training": True}),
-    "span_marker": ("span_marker_model.py", ["span-marker", "torch==2.13.0"], {"encoder": True}),
-}
-LATENCIES = (20, 200, 2000)
-GROWTH = (100, 1000, 10_000, 100_000)
+FLOOR = "bare encoder"
+LATENCIES = (20, 200, 2000)  # words of one text
+LENGTHS = (100, 1000, 10_000, 100_000)  # words of one document
+LABELS = (1, 10, 100)
+WIDEST = (5, 10, 20, 40)
+ENGINES = ("int8", "onnx", "onnx int8", "openvino")
+ENGINE_PACKAGES = ["onnx", "onnxruntime", "onnxscript", "openvino", "torch==2.13.0"]
+_MOMENT = {"epochs": 3}  # of training
+Rows = dict[str, dict[str, Any]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer sentences and rounds: two minutes")
-    parser.add_argument("--heads", nargs="*", choices=HEADS, default=list(HEADS))
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--quick", action="store_true", help="fewer sentences, rounds and contestants: two minutes")
+    parser.add_argument("--heads", nargs="*", choices=HEADS)
+    parser.add_argument("--peers", nargs="*", choices=PEERS)
+    parser.add_argument("--engines", nargs="*", choices=ENGINES, default=[], help="run the bare encoder on these too")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    sentences = [s for d in corpora.load("genia", "test") for s in d.sentences][: 300 if given.quick else 1200]
-    rounds = 3 if given.quick else 7
-    told = " ".join(["python", "benchmarks/speed.py", *sys.argv[1:]])
-    contestants = ours(given.heads, given.threads) | others(given.peers, sentences, given.threads)
+    heads = given.heads if given.heads is not None else ["span", "two_stage"] if given.quick else list(HEADS)
+    peers = given.peers if given.peers is not None else ["spancat"] if given.quick else list(PEERS)
+    sentences = [s for d in corpora.load("genia", "test") for s in d.sentences][: 300 if given.quick else 1000]
+    contestants = ours(heads, given.threads) | others(peers, given.threads) | engines(given.engines, given.threads)
     try:
-        rows = throughput(contestants, sentences, rounds)
-        for name, row in latency(contestants, sentences, 10 if given.quick else 40).items():
-            rows[name] |= row
-        for name, row in growth(contestants, sentences, GROWTH[: 2 if given.quick else 4]).items():
-            rows[name] |= row
+        rows = throughput(contestants, sentences, 3 if given.quick else 5)
+        merge(rows, latency(contestants, sentences, 10 if given.quick else 40))
+        merge(rows, by_length(contestants, sentences, LENGTHS[: 2 if given.quick else 4]))
     finally:
         for contestant in contestants.values():
             contestant.close()
+    if not given.quick:
+        merge(rows, growth(sentences, given.threads))
+        merge(rows, training(heads, sentences, given.threads))
+    told = " ".join(["python", "benchmarks/speed.py", *sys.argv[1:]])
     for name, row in rows.items():
-        encoder = "transformer" if not name.startswith(("light", "spacy")) else name
-        known = {"experiment": "speed", "corpus": "genia", "part": "test", "model": name, "encoder": encoder, "seed": 0}
-        add(known | row | {"threads": given.threads, "quick": given.quick, "command": told})
+        known = {"experiment": "speed", "corpus": "genia", "part": "test", "model": name, "seed": 0}
+        known["encoder"] = "transformer" if uses_transformer(name) else "convolutions"
+        record = known | row | {"threads": given.threads, "command": told}
+        if given.quick:
+            print(json.dumps(record), flush=True)
+        else:
+            add(record)
+
+
+def merge(rows: Rows, more: Rows) -> None:
+    for name, row in more.items():
+        rows.setdefault(name, {}).update(row)
+
+
+def uses_transformer(name: str) -> bool:
+    return not name.startswith(("light", "spancat", "spacy"))
+
+
+# Contestants
 
 
 class Contestant:
@@ -93,86 +114,88 @@ class Contestant:
         self.process.wait()
 
 
+def of_model(folder: Path, threads: int) -> Contestant:
+    return Contestant(sys.executable, "ours.py", {"model": str(folder)}, threads)
+
+
 def ours(heads: list[str], threads: int) -> dict[str, Contestant]:
-    """The bare transformer, our heads over it, and the light encoder."""
-    made = {"bare encoder": Contestant(sys.executable, "bare.py", {}, threads)}
-    for head in heads:
-        made[head] = Contestant(sys.executable, "ours.py", {"model": str(model_of(head))}, threads)
-    made["light span"] = Contestant(sys.executable, "ours.py", {"model": str(model_of("span", is_light=True))}, threads)
+    """The bare transformer, our heads over it, one of them in eight bits, and the light encoder."""
+    made = {FLOOR: Contestant(sys.executable, "bare.py", {}, threads)}
+    made |= {head: of_model(model_of(settings_for(head), head), threads) for head in heads}
+    if "span" in heads:
+        small = FOLDER / "models" / "span-int8"
+        if not small.exists():
+            export(FOLDER / "models" / "span", small, "int8")
+        made["span, int8"] = of_model(small, threads)
+    made["light span"] = of_model(model_of(settings_for("span", is_light=True), "light-span"), threads)
     return made
 
 
-def model_of(head: str, *, is_light: bool = False) -> Path:
-    """A model that is trained for a moment, on 600 sentences of GENIA."""
-    folder = FOLDER / "models" / (f"light-{head}" if is_light else head)
+def settings_for(head: str, *, is_light: bool = False, **own: Any) -> Settings:
+    """A head over the transformer or the light encoder, on 200 sentences of GENIA."""
     base = load_settings(
-        "genia-light" if is_light else "two-stage-genia-laptop", ["data.sentences=600", "data.dev_sentences=50"]
+        "genia-light" if is_light else "two-stage-genia-laptop", ["data.sentences=200", "data.dev_sentences=20"]
     )
-    table = base.model_dump() | {"heads": {head: base.heads.get(head, {})}, "answer": head}
-    settings = settings_of(table | {"training": base.training.model_dump() | {"epochs": 2}}, head)
+    heads = {head: base.heads.get(head, {}) | own}
+    changed = {"heads": heads, "answer": head, "training": base.training.model_dump() | _MOMENT}
+    return settings_of(base.model_dump() | changed, head)
+
+
+def model_of(settings: Settings, name: str) -> Path:
+    """The folder of a model that is trained for a moment."""
+    folder = FOLDER / "models" / name
     for _ in Run(settings, folder, resume=True).steps():
         pass
     return folder
 
 
-def others(peers: list[str], sentences: list[Sentence], threads: int) -> dict[str, Contestant]:
+def others(peers: list[str], threads: int) -> dict[str, Contestant]:
     """Other tools; those that cannot be had are left out, with the reason."""
     made = {}
-    training = [
-        {"text": " ".join(s.words), "spans": [[f.start, f.end] for f in flat(s)]} for s in sentences[:64] if s.entities
-    ]
     for name in peers:
-        script, packages, setup = PEERS[name]
-        told: dict[str, Any] = dict(setup)
-        if "encoder" in told:
-            told["encoder"] = str(embedded())
-        if "training" in told:
-            told["training"] = training
+        script, packages, _ = PEERS[name]
+        few = 60 if name == "span_marker" else 200
         try:
-            made[name] = Contestant(environment(name, packages), script, told, threads)
+            model = trained(name, "genia", few, told=["epochs=1" if name == "span_marker" else "epochs=3"])
+            made[name] = Contestant(environment(name, packages), script, {"model": str(model)}, threads)
         except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
             print(f"{name} is left out: {error}", flush=True)
     return made
 
 
-def environment(name: str, packages: list[str]) -> str:
-    """The python of an environment with these packages; ours, where none are needed."""
-    if not packages:
-        return sys.executable
-    folder = FOLDER / "environments" / name
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
-        (folder / ".ready").touch()
-    return str(python)
+def engines(names: list[str], threads: int) -> dict[str, Contestant]:
+    """The bare encoder as other libraries run it."""
+    made = {}
+    for name in names:
+        packages = [] if name == "int8" else ENGINE_PACKAGES
+        try:
+            python = environment("engines", packages and [*packages, f"{ROOT}[embedded]"])
+            made[f"{FLOOR}, {name}"] = Contestant(python, "bare.py", {"engine": name}, threads)
+        except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
+            print(f"{name} is left out: {error}", flush=True)
+    return made
 
 
-def flat(sentence: Sentence) -> list[Any]:
-    """Entities that do not overlap, in characters of the words joined by blanks."""
-    document = Document.of_words("d", [(sentence.words, sentence.entities)])
-    kept: list[Any] = []
-    for mention in document.mentions:
-        if not kept or mention.start >= kept[-1].end:
-            kept.append(mention.hull)
-    return kept
+# What is measured
 
 
-def throughput(contestants: dict[str, Contestant], sentences: list[Sentence], rounds: int) -> dict[str, dict[str, Any]]:
+def throughput(contestants: dict[str, Contestant], sentences: list[Sentence], rounds: int) -> Rows:
     """Words a CPU second from words and from raw texts, as shares of the bare encoder in the same round."""
     words = sum(map(len, sentences))
     inputs = {"words": [[list(s.words)] for s in sentences], "texts": [" ".join(s.words) for s in sentences]}
-    contestants["bare encoder"].ask({"run": "prepare", "texts": inputs["words"]})
+    for name, contestant in contestants.items():
+        if name.startswith(FLOOR):
+            contestant.ask({"run": "prepare", "texts": inputs["words"]})
     seconds: dict[tuple[str, str], list[float]] = {}
-    rows: dict[str, dict[str, Any]] = {name: {"ready_seconds": round(c.ready, 2)} for name, c in contestants.items()}
+    rows: Rows = {name: {"ready_seconds": round(c.ready, 2)} for name, c in contestants.items()}
     for number in range(rounds + 1):  # the first is to get warm
         for name, contestant in contestants.items():
             for what in ways(name):
                 answer = contestant.ask({"run": what, "texts": inputs[what]})
                 if number:
                     seconds.setdefault((name, what), []).append(answer["cpu"])
-                rows[name]["megabytes"] = round(answer["megabytes"])
-    floor = seconds["bare encoder", "words"]
+                rows[name] |= {"megabytes": round(answer["megabytes"]), "found": answer["found"]}
+    floor = seconds[FLOOR, "words"]
     for (name, what), own in seconds.items():
         shares = [base / mine for base, mine in zip(floor, own, strict=True)]
         rows[name] |= {
@@ -184,43 +207,113 @@ def throughput(contestants: dict[str, Contestant], sentences: list[Sentence], ro
 
 
 def ways(name: str) -> list[str]:
-    if name == "bare encoder":
+    if name.startswith(FLOOR):
         return ["words"]
     return ["texts"] if name in PEERS else ["words", "texts"]
 
 
-def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times: int) -> dict[str, dict[str, Any]]:
+def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times: int) -> Rows:
     """Milliseconds for one text of so many words: the middle one, and all but one in a hundred."""
-    rows: dict[str, dict[str, Any]] = {name: {} for name in contestants}
+    rows: Rows = {name: {} for name in contestants}
     for size in LATENCIES:
-        lists = [joined(sentences, size, start) for start in range(times)]
+        count = max(times * 20 // size, 5)
         taken: dict[str, list[float]] = {name: [] for name in contestants}
-        for text in lists:
+        for start in range(count):
+            text = joined(sentences, size, start)
             for name, contestant in contestants.items():
-                given = [text] if name == "bare encoder" else [" ".join(w for own in text for w in own)]
-                if name == "bare encoder":
+                if size == max(LATENCIES) and name == "span_marker":
+                    continue  # minutes
+                given: list[Any] = [text] if name.startswith(FLOOR) else [" ".join(w for own in text for w in own)]
+                if name.startswith(FLOOR):
                     contestant.ask({"run": "prepare", "texts": given})
                 taken[name].append(1000 * contestant.ask({"run": "alone", "texts": given})["wall"])
         for name, own in taken.items():
-            rows[name][f"milliseconds_{size}_words_p50"] = round(statistics.median(own), 2)
-            rows[name][f"milliseconds_{size}_words_p99"] = round(sorted(own)[int(0.99 * (len(own) - 1))], 2)
+            if own:
+                rows[name][f"milliseconds_{size}_words_p50"] = round(statistics.median(own), 2)
+                rows[name][f"milliseconds_{size}_words_p99"] = round(sorted(own)[round(0.99 * (len(own) - 1))], 2)
     return rows
 
 
-def growth(
-    contestants: dict[str, Contestant], sentences: list[Sentence], sizes: tuple[int, ...]
-) -> dict[str, dict[str, Any]]:
+def by_length(contestants: dict[str, Contestant], sentences: list[Sentence], sizes: tuple[int, ...]) -> Rows:
     """Words a CPU second of one document, as it grows; ours alone, as others cut or crash."""
-    rows: dict[str, dict[str, Any]] = {name: {} for name in contestants}
+    rows: Rows = {}
     for name, contestant in contestants.items():
-        if name in PEERS or name == "bare encoder":
+        if name in PEERS or name.startswith(FLOOR):
             continue
+        rows[name] = {}
         for size in sizes:
             text = " ".join(word for own in joined(sentences, size, 0) for word in own)
             answer = contestant.ask({"run": "texts", "texts": [text]})
             rows[name][f"words_per_cpu_second_of_{size}_words"] = round(size / answer["cpu"], 1)
             rows[name]["megabytes"] = round(answer["megabytes"])
     return rows
+
+
+def growth(sentences: list[Sentence], threads: int) -> Rows:
+    """Words a CPU second with more labels and wider spans, over the light encoder, where heads weigh most."""
+    models: dict[tuple[str, str], Path] = {}
+    for head in ("span", "two_stage"):
+        for count in LABELS:
+            data = {"train": str(relabelled(count)), "dev": str(relabelled(count)), "sentences": 600}
+            settings = settings_for(head, is_light=True)
+            data = settings.data.model_dump() | data | {"corpus": None}
+            settings = settings_of(settings.model_dump() | {"data": data}, head)
+            models[f"light {head}", f"{count}_labels"] = model_of(settings, f"light-{head}-{count}-labels")
+    for widest in WIDEST:
+        settings = settings_for("span", is_light=True, widest=widest)
+        models["light span", f"widest_{widest}"] = model_of(settings, f"light-span-widest-{widest}")
+    rows: Rows = {}
+    texts = [[list(s.words)] for s in sentences]
+    words = sum(map(len, sentences))
+    contestants = {key: of_model(folder, threads) for key, folder in models.items()}
+    seconds: dict[tuple[str, str], list[float]] = {key: [] for key in models}
+    for _ in range(3):
+        for key, contestant in contestants.items():
+            seconds[key].append(contestant.ask({"run": "words", "texts": texts})["cpu"])
+    for (name, what), own in seconds.items():
+        contestants[name, what].close()
+        rows.setdefault(name, {})[f"words_per_cpu_second_with_{what}"] = round(words / statistics.median(own), 1)
+    return rows
+
+
+def relabelled(count: int) -> Path:
+    """Train of GENIA with so many labels, which depend on an entity's first letters."""
+    path = FOLDER / f"{count}-labels.jsonl"
+    if not path.exists():
+        documents = corpora.first_sentences(corpora.load("genia", "train"), 0, 600)
+        write([d.with_entities([renamed(s, count) for s in d.sentences]) for d in documents], path)
+    return path
+
+
+def renamed(sentence: Sentence, count: int) -> list[Any]:
+    words = sentence.words
+    return [replace(e, label=f"L{sum(map(ord, words[e.start][:3])) % count}") for e in sentence.entities]
+
+
+def training(heads: list[str], sentences: list[Sentence], threads: int) -> Rows:
+    """Words a CPU second while training, beside the bare encoder forward and back; all take turns."""
+    configs = {head: {"config": "two-stage-genia-laptop", "head": head} for head in heads}
+    configs["light span"] = {"config": "genia-light", "head": "span"}
+    contestants = {name: Contestant(sys.executable, "ours.py", told, threads) for name, told in configs.items()}
+    contestants[FLOOR] = Contestant(sys.executable, "bare.py", {}, threads)
+    texts = [[list(s.words)] for s in sentences[:256]]
+    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(4):
+        for name, contestant in contestants.items():
+            answer = contestant.ask({"run": "train", "texts": texts if name == FLOOR else texts[:8]})
+            if number:
+                speeds[name].append(answer["found"] / answer["cpu"])
+    for contestant in contestants.values():
+        contestant.close()
+    return {
+        name: {
+            "training_words_per_cpu_second": round(statistics.median(own), 1),
+            "training_share_of_bare_encoder": round(
+                statistics.median(mine / base for mine, base in zip(own, speeds[FLOOR], strict=True)), 3
+            ),
+        }
+        for name, own in speeds.items()
+    }
 
 
 def joined(sentences: list[Sentence], size: int, start: int) -> list[list[str]]:

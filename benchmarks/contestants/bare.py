@@ -1,15 +1,22 @@
 """The floor: the transformer alone, on pieces that are tokenised beforehand, in batches of like length."""
 
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from serving import Runs, serve
+from serving import Runs, main
+from torch import Tensor
 
 from nestling.config import embedded
 from nestling.data.features import PieceIndexer
+from nestling.nn.int8 import quantize_transformer
 
 BATCH_WORDS = 2048
+Forward = Callable[[Tensor, Tensor], object]
 
 
 def make(command: dict[str, Any]) -> Runs:
@@ -17,8 +24,9 @@ def make(command: dict[str, Any]) -> Runs:
     transformers.logging.set_verbosity_error()
     folder = str(embedded())
     config = transformers.AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=0.0)
-    model = transformers.AutoModel.from_pretrained(folder, config=config)
+    model = transformers.AutoModel.from_pretrained(folder, config=config, add_pooling_layer=False).eval()
     indexer = PieceIndexer(transformers.AutoTokenizer.from_pretrained(folder), config.max_position_embeddings)
+    run = ENGINES[command.get("engine", "torch")](model, command.get("threads", 1))
     ready: dict[int, list[Any]] = {}  # batches by the identity of what was asked for: tokenising is not counted
 
     def batches(texts: list[Any]) -> list[Any]:
@@ -31,18 +39,18 @@ def make(command: dict[str, Any]) -> Runs:
         return len(batches(texts))
 
     def forward(texts: list[Any]) -> int:
-        model.eval()
         with torch.inference_mode():
             for pieces in batches(texts):
-                model(input_ids=pieces.ids, attention_mask=pieces.mask)
+                run(pieces.ids, pieces.mask)
         return 0
 
     def train(texts: list[Any]) -> int:
         model.train()
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         words = 0
+        ordered = sorted(texts, key=lambda text: sum(map(len, text)))
         for start in range(0, len(texts), 32):
-            batch = sorted(texts, key=lambda text: sum(map(len, text)))[start : start + 32]
+            batch = ordered[start : start + 32]
             pieces = indexer([[tuple(words)] for text in batch for words in text])
             model(input_ids=pieces.ids, attention_mask=pieces.mask).last_hidden_state.square().mean().backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -64,5 +72,77 @@ def by_length(texts: list[Any]) -> list[list[list[str]]]:
     return batches
 
 
+# Engines: the same transformer, run by other means
+
+
+def of_torch(model: Any, _: int) -> Forward:
+    return lambda ids, mask: model(input_ids=ids, attention_mask=mask)
+
+
+def of_int8(model: Any, _: int) -> Forward:
+    quantize_transformer(model)
+    return of_torch(model, 0)
+
+
+def of_onnx(model: Any, threads: int, *, is_int8: bool = False) -> Forward:
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    path = exported(model)
+    if is_int8:
+        small = path.with_name("int8.onnx")
+        quantize_dynamic(path, small, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True)
+        path = small
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda ids, mask: session.run(None, {"ids": ids.numpy(), "mask": mask.long().numpy()})
+
+
+def of_openvino(model: Any, threads: int) -> Forward:
+    import openvino
+
+    made = openvino.Core().compile_model(exported(model), "CPU", {"INFERENCE_NUM_THREADS": threads})
+    request = made.create_infer_request()
+    return lambda ids, mask: request.infer({"ids": ids.numpy(), "mask": mask.long().numpy()})
+
+
+def exported(model: Any) -> Path:
+    """The transformer as an ONNX file."""
+
+    class Hidden(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+            return self.model(input_ids=ids, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
+
+    path = Path(tempfile.mkdtemp()) / "model.onnx"
+    ids = torch.randint(1000, (2, 16))
+    axes = {name: {0: "rows", 1: "pieces"} for name in ("ids", "mask", "hidden")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            Hidden().eval(),
+            (ids, torch.ones_like(ids)),
+            str(path),
+            input_names=["ids", "mask"],
+            output_names=["hidden"],
+            dynamic_axes=axes,
+            opset_version=17,
+            dynamo=False,
+        )
+    return path
+
+
+ENGINES: dict[str, Callable[[Any, int], Forward]] = {
+    "torch": of_torch,
+    "int8": of_int8,
+    "onnx": of_onnx,
+    "onnx int8": lambda model, threads: of_onnx(model, threads, is_int8=True),
+    "openvino": of_openvino,
+}
+
 if __name__ == "__main__":
-    serve(make)
+    main(make)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from serving import Runs, serve
+from serving import Runs, main
 
 from nestling.checkpoint import load
 from nestling.run import Run
-from nestling.settings import load_settings
+from nestling.settings import load_settings, settings_of
 from nestling.types import Document
 
 
@@ -35,15 +35,17 @@ def make(command: dict[str, Any]) -> Runs:
 
 def trainer(command: dict[str, Any]) -> Any:
     """Steps of training; `texts` is a list as long as the steps that are wanted, and words are given back."""
-    settings = load_settings(command["config"], command.get("changes", []))
-    steps = Run(settings, Path(tempfile.mkdtemp()) / "run", save_seconds=1e9).trainer.steps(lambda: 0.0)
-    next(steps)
+    base = load_settings(command["config"], ["data.sentences=2000", "data.dev_sentences=1"])
+    head = command["head"]
+    table = base.model_dump() | {"heads": {head: base.heads.get(head, {})}, "answer": head}
+    run = Run(settings_of(table, head), Path(tempfile.mkdtemp()) / "run", save_seconds=1e9)
+    steps = run.trainer.steps(lambda: 0.0)
 
-    def run(texts: list[Any]) -> int:
+    def train(texts: list[Any]) -> int:
         return sum(next(steps).words for _ in texts)
 
-    return run
+    return train
 
 
 if __name__ == "__main__":
-    serve(make)
+    main(make)

@@ -1,21 +1,24 @@
-"""SpanMarker with the same weights."""
+"""SpanMarker with the same weights, trained by its own trainer."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import torch
-from serving import Runs, serve
-from span_marker import SpanMarkerModel
+from datasets import Dataset
+from serving import Row, Runs, flat, main
+from span_marker import SpanMarkerModel, Trainer
+from transformers import TrainingArguments
+
+WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def make(command: dict[str, Any]) -> Runs:
     torch.set_num_threads(command.get("threads", 1))
-    labels = ["O", "A", "B", "C", "D"]
-    model = SpanMarkerModel.from_pretrained(
-        command["encoder"], labels=labels, model_max_length=256, entity_max_length=8
-    ).eval()
+    model = SpanMarkerModel.from_pretrained(command["model"]).eval()
 
     def of_texts(texts: list[str]) -> int:
-        return sum(len(found) for found in model.predict(texts, batch_size=32))
+        return sum(len(own) for own in model.predict(texts, batch_size=32))
 
     def alone(texts: list[str]) -> int:
         return sum(len(model.predict(text)) for text in texts)
@@ -23,5 +26,52 @@ def make(command: dict[str, Any]) -> Runs:
     return {"texts": of_texts, "alone": alone}
 
 
+def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -> None:
+    """As many epochs as are told; the last one is kept, as dev takes it too long."""
+    labels = sorted({e["label"] for row in rows for e in row["entities"]})
+    tags = ["O", *(f"{mark}-{label}" for label in labels for mark in "BI")]
+    model = SpanMarkerModel.from_pretrained(
+        told["encoder"], labels=tags, model_max_length=256, entity_max_length=int(told.get("widest", 8))
+    )
+    arguments = TrainingArguments(
+        output_dir=str(folder.parent / "states"),
+        learning_rate=float(told.get("rate", 2e-4)),
+        num_train_epochs=float(told.get("epochs", 3)),
+        per_device_train_batch_size=4,  # with more, gigabytes
+        gradient_accumulation_steps=8,
+        warmup_ratio=0.1,
+        seed=int(told.get("seed", 0)),
+        save_strategy="epoch",
+        save_total_limit=1,
+        logging_steps=20,
+        report_to=[],
+        use_cpu=True,
+    )
+    trainer = Trainer(model=model, args=arguments, train_dataset=Dataset.from_list([tagged(row, tags) for row in rows]))
+    states = folder.parent / "states"
+    trainer.train(resume_from_checkpoint=states.exists() and any(states.iterdir()))
+    model.save_pretrained(folder)
+
+
+def tagged(row: Row, tags: list[str]) -> dict[str, Any]:
+    """Words and the numbers of their tags."""
+    words, numbers = [], []
+    entities = flat(row["entities"])
+    for match in WORD.finditer(row["text"]):
+        inside = next((e for e in entities if e["start"] <= match.start() < e["end"]), None)
+        mark = "B" if inside and inside["start"] == match.start() else "I"
+        words.append(match.group())
+        numbers.append(tags.index(f"{mark}-{inside['label']}") if inside else 0)
+    return {"tokens": words, "ner_tags": numbers}
+
+
+def predict(folder: Path, texts: list[str]) -> list[list[Row]]:
+    model = SpanMarkerModel.from_pretrained(folder).eval()
+    return [
+        [{"start": e["char_start_index"], "end": e["char_end_index"], "label": e["label"]} for e in own]
+        for own in model.predict(texts, batch_size=32)
+    ]
+
+
 if __name__ == "__main__":
-    serve(make)
+    main(make, train, predict)

@@ -85,7 +85,14 @@ class Built:
         data = self.settings.data
         language = data.language or (find(data.corpus).language if data.corpus else "en")
         room = self.settings.encoder.context
-        return Recognizer(self.model, self.batcher, decoder=decoder, language=language, room=room)
+        return Recognizer(
+            self.model,
+            self.batcher,
+            decoder=decoder,
+            language=language,
+            room=room,
+            from_raw_text=data.from_raw_text,
+        )
 
 
 def resolved(settings: Settings, train: Sequence[Document]) -> Settings:

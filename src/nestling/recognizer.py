@@ -48,9 +48,17 @@ class Recognizer:
     """A trained model in use. Safe to share between threads."""
 
     def __init__(
-        self, model: Model, batcher: Batcher, *, decoder: Decoder, language: str = "en", room: int = 0
+        self,
+        model: Model,
+        batcher: Batcher,
+        *,
+        decoder: Decoder,
+        language: str = "en",
+        room: int = 0,
+        from_raw_text: bool = False,
     ) -> None:
         self.model, self.batcher, self.decoder, self.language = model, batcher, decoder, language
+        self.from_raw_text = from_raw_text  # it learnt so, and is to be judged so
         indexers = [indexer for indexer in batcher.indexers.values() if isinstance(indexer, PieceIndexer)]
         self.room = min([room, *(indexer.room for indexer in indexers)])  # a sentence is whole before it has context
         self.size: Callable[[tuple[str, ...]], int] = indexers[0].size if indexers else len  # of a sentence, in pieces

@@ -303,10 +303,10 @@ def _load_one(data: DataSettings) -> Corpus:
 
 
 def documents_of(data: DataSettings, part: str) -> tuple[list[Document], bool]:
-    """The documents of a part, and whether they were raw text."""
+    """The documents of a part, and whether they are to be taken as raw text."""
     if data.corpus is not None:
         found = corpora.load(data.corpus, part, root=data.root)
-        return found, FORMATS[corpora.find(data.corpus).format].is_raw
+        return found, data.from_raw_text or FORMATS[corpora.find(data.corpus).format].is_raw
     path = getattr(data, part, None)
     if path is None:
         raise SettingsError(f"data: name a corpus, or a file for {part}")
@@ -314,7 +314,7 @@ def documents_of(data: DataSettings, part: str) -> tuple[list[Document], bool]:
     if format not in FORMATS:
         raise UnknownNameError("format", format, FORMATS)
     options: dict[str, Any] = {"language": data.language} if data.language and FORMATS[format].takes_language else {}
-    return list(read(path, format, **options)), is_raw(path, format)
+    return list(read(path, format, **options)), data.from_raw_text or is_raw(path, format)
 
 
 def language_of(data: DataSettings) -> str:

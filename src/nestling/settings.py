@@ -30,6 +30,9 @@ class DataSettings(_Settings):
     test: str | None = None
     format: str | None = None
     language: str | None = None
+    from_raw_text: bool = Field(
+        default=False, description="split texts anew, as a model meets them, even where the corpus has words"
+    )
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
 

@@ -68,7 +68,7 @@ def _compared(model: Path, exported: Path, data: str, reading: Reading, sentence
     gold = corpora.first_sentences(gold, 0, sentences)
     inputs: list[Document] = gold
     models = [load(model, precision="fp32"), load(exported)]
-    if parts.is_raw:
+    if parts.is_raw or models[0].from_raw_text:
         inputs = [parse(document.text, id=document.id, language=models[0].language) for document in gold]
     seconds = [0.0, 0.0]
     found: list[list[Document]] = [[], []]

@@ -179,7 +179,7 @@ def _tuned(recognizer: Recognizer, training: Training) -> Decoder:
 def _inputs(training: Training, documents: list[Document]) -> list[Document]:
     """What a model is given of documents: raw text without gold's words."""
     entry = corpora.find(training.corpus)
-    if entry.unit != "document":
+    if entry.unit != "document" and not training.settings.data.from_raw_text:
         return documents
     return [parse(document.text, id=document.id, language=entry.language) for document in documents]
 

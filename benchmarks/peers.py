@@ -1,0 +1,151 @@
+"""Other tools, trained on what our models are trained on and judged by the same scorer, by characters.
+
+    python benchmarks/peers.py spancat genia [--sentences 2087] [--set epochs=40]
+
+Each runs in an environment of its own, made under runs/peers/environments. A text is a sentence: of raw corpora one
+that nestling cut, of others as it is given. Tools that cannot nest learn the outermost entities and are judged by all.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from records import ROOT, add
+
+from nestling.config import embedded
+from nestling.data import corpora
+from nestling.evaluation.scores import score
+from nestling.run import load_corpus
+from nestling.settings import DataSettings
+from nestling.text import parse
+from nestling.types import Document, Mention, Span
+
+FOLDER = ROOT / "runs" / "peers"
+CONTESTANTS = ROOT / "benchmarks" / "contestants"
+PEERS: dict[str, tuple[str, list[str], dict[str, str]]] = {  # script, what is installed, what it is told
+    "spancat": ("spacy_model.py", [], {"kind": "spancat"}),
+    "spacy ner": ("spacy_model.py", [], {"kind": "ner"}),
+    "token classification": ("token_classifier.py", [], {}),
+    "span_marker": ("span_marker_model.py", ["span-marker==1.8.1", "transformers==4.57.6", "torch==2.13.0"], {}),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("corpus")
+    parser.add_argument("--sentences", type=int, help="of train")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="what the tool is told besides")
+    given = parser.parse_args()
+    started = time.monotonic()
+    folder = trained(given.peer, given.corpus, given.sentences, given.seed, given.set)
+    seconds = time.monotonic() - started
+    gold = corpora.load(given.corpus, "test")
+    scores = score(gold, predicted(given.peer, folder, gold, given.corpus))
+    interval = scores.interval()
+    add(
+        {
+            "experiment": "peers",
+            "corpus": given.corpus,
+            "part": "test",
+            "model": given.peer,
+            "encoder": "transformer" if "spa" not in given.peer or given.peer == "span_marker" else "convolutions",
+            "seed": given.seed,
+            "precision": round(scores.strict.precision, 2),
+            "recall": round(scores.strict.recall, 2),
+            "f1": round(scores.strict.f1, 2),
+            "f1_low_and_high": [round(interval.low, 2), round(interval.high, 2)],
+            "sentences": given.sentences,
+            "train_seconds": round(seconds, 1),
+            "command": " ".join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
+        }
+    )
+
+
+def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: Iterable[str] = ()) -> Path:
+    """The folder of a tool's model, trained if it is not there."""
+    name = "-".join([peer.replace(" ", "_"), corpus, *([str(sentences)] if sentences else []), str(seed), *told])
+    folder = FOLDER / "models" / name
+    if not (folder / ".ready").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = load_corpus(DataSettings(corpus=corpus, sentences=sentences))
+        own = dict(PEERS[peer][2]) | {"seed": str(seed), "language": corpora.find(corpus).language}
+        if peer in ("token classification", "span_marker"):
+            own["encoder"] = str(embedded())
+        files = [
+            written(folder / "train.jsonl", parts.train),
+            written(folder / "dev.jsonl", parts.dev, parts.dev_inputs),
+        ]
+        run(peer, "train", *files, str(folder / "model"), *(f"{k}={v}" for k, v in own.items()), *told)
+        (folder / ".ready").touch()
+    return folder / "model"
+
+
+def predicted(peer: str, model: Path, gold: list[Document], corpus: str) -> list[Document]:
+    """Documents as a tool sees them, with what it finds."""
+    entry = corpora.find(corpus)
+    inputs = gold
+    if entry.unit == "document":
+        inputs = [parse(document.text, id=document.id, language=entry.language) for document in gold]
+    texts, found = model.parent / "test.jsonl", model.parent / "found.jsonl"
+    run(peer, "predict", str(model), written(texts, inputs), str(found))
+    mentions: dict[str, list[Mention]] = {document.id: [] for document in inputs}
+    texts_of = {document.id: document.text for document in inputs}
+    for row in map(json.loads, found.read_text(encoding="utf-8").splitlines()):
+        for entity in row["entities"]:
+            place = Span(row["start"] + entity["start"], row["start"] + entity["end"])
+            mentions[row["document"]].append(Mention.of(texts_of[row["document"]], [place], entity["label"]))
+    return [parse(d.text, mentions=mentions[d.id], id=d.id, language=entry.language) for d in inputs]
+
+
+def rows_of(documents: Iterable[Document], inputs: Iterable[Document] | None = None) -> Iterator[dict[str, Any]]:
+    """A row a sentence of what a tool is given, with gold's entities that lie inside it."""
+    documents = list(documents)
+    for document, given in zip(documents, inputs or documents, strict=True):
+        mentions = [m for m in document.mentions if not m.is_discontinuous]
+        for n, sentence in enumerate(given.sentences):
+            start, end = sentence.tokens[0].start, sentence.tokens[-1].end
+            inside = [m for m in mentions if start <= m.start and m.end <= end]
+            yield {
+                "id": f"{document.id}#{n}",
+                "document": document.id,
+                "start": start,
+                "text": given.text[start:end],
+                "entities": [{"start": m.start - start, "end": m.end - start, "label": m.label} for m in inside],
+            }
+
+
+def written(path: Path, documents: list[Document], inputs: list[Document] | None = None) -> str:
+    path.write_text("\n".join(json.dumps(row) for row in rows_of(documents, inputs)) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def run(peer: str, *words: str) -> None:
+    """Runs a tool's script in the tool's environment."""
+    script, packages, _ = PEERS[peer]
+    subprocess.run([environment(peer, packages), str(CONTESTANTS / script), *words], check=True, env=os.environ)
+
+
+def environment(name: str, packages: list[str]) -> str:
+    """The python of an environment with these packages; ours, where none are needed."""
+    if not packages:
+        return sys.executable
+    folder = FOLDER / "environments" / name.replace(" ", "_")
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+        (folder / ".ready").touch()
+    return str(python)
+
+
+if __name__ == "__main__":
+    main()
