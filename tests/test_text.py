@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestling.errors import InvalidValueError, UnknownNameError
-from nestling.text import LANGUAGES, build, parse, resplit
+from nestling.text import LANGUAGES, _by_rules, _by_runs, _has_runs, build, parse, resplit
 from nestling.types import Mention, Span, joined
 
 SAMPLES = {
@@ -41,6 +41,17 @@ def test_no_character_is_lost_by_any_language():
 def test_any_text_becomes_a_document(text):
     document = parse(text)  # a Document refuses words that leave out or move a character
     assert "".join(t.text for t in document.tokens) == "".join(text.split())
+
+
+RUNS = st.sampled_from(
+    "can't U.S. :) don't, 3.5mg/kg (a) “Ja,” l'eau z.B. x-y's http://a.b/c?d=1 10km 。 \u200b ' . -".split()
+)
+
+
+@given(st.lists(st.one_of(RUNS, st.text(max_size=6)), max_size=8), st.sampled_from([*filter(_has_runs, LANGUAGES)]))
+def test_words_between_blanks_are_those_of_the_whole_text(runs, language):
+    text = " ".join(runs)
+    assert list(_by_runs(language, text, 3)) == _by_rules(language, text, 3)
 
 
 def test_line_breaks_end_sentences_unless_lines_are_wrapped():

@@ -26,6 +26,8 @@ LANGUAGES = ("ar", "de", "en", "es", "fr", "pt", "ru", "zh", "xx")
 Word = tuple[int, int]  # first character and the one behind the last
 
 _LONG_RUN = re.compile(r"[^\w\s]{40}|\S{400}")  # the rules take quadratic time in the length of a run without blanks
+_RUN = re.compile(r"\S+")
+_REMEMBERED = 40  # characters of a run that is likely to come again
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
 _LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
 _LINE_START = re.compile(r"\n[^\S\n]*(\w)")
@@ -162,18 +164,36 @@ def split(text: str, language: str = "en") -> tuple[list[int], list[Word]]:
     """The characters at which sentences start, and the words."""
     starts: list[int] = []
     words: list[Word] = []
-    nlp = pipeline(language)
-    with _lock, nlp.memory_zone():  # the vocabulary is shared by threads, and must not grow with what is read
-        for block in _blocks(text):
-            own = [word for start, end in _short_runs(text, *block) for word in _rules(nlp, text[start:end], start)]
-            starts += _sentence_starts(text, own)
-            words += own
+    words_of = _by_runs if _has_runs(language) else _by_rules
+    for block in _blocks(text):
+        own = [word for start, end in _short_runs(text, *block) for word in words_of(language, text[start:end], start)]
+        starts += _sentence_starts(text, own)
+        words += own
     return starts, words
 
 
-def _rules(nlp: "Language", text: str, offset: int) -> list[Word]:
+def _by_runs(language: str, text: str, offset: int) -> Iterator[Word]:
+    """The words of a stretch, counted from `offset`; what stands between blanks is split once and remembered."""
+    for match in _RUN.finditer(text):
+        run, start = match.group(), offset + match.start()
+        for length in _lengths(language, run) if len(run) <= _REMEMBERED else _lengths.__wrapped__(language, run):
+            yield start, start + length
+            start += length
+
+
+@lru_cache(maxsize=1 << 16)
+def _lengths(language: str, run: str) -> tuple[int, ...]:
+    """How long the words of a run without blanks are."""
+    nlp = pipeline(language)
+    with _lock, nlp.memory_zone():  # as below
+        return tuple(map(len, nlp.tokenizer(run)))
+
+
+def _by_rules(language: str, text: str, offset: int) -> list[Word]:
     """The words of a stretch by spaCy's rules, counted from `offset`."""
-    columns = nlp.tokenizer(text).to_array(["LENGTH", "SPACY", "IS_SPACE"]).astype("int64")
+    nlp = pipeline(language)
+    with _lock, nlp.memory_zone():  # the vocabulary is shared by threads, and must not grow with what is read
+        columns = nlp.tokenizer(text).to_array(["LENGTH", "SPACY", "IS_SPACE"]).astype("int64")
     lengths, spaces, blank = columns.T  # each (words,)
     ends = (lengths + spaces).cumsum() - spaces + offset
     rows = zip(ends.tolist(), lengths.tolist(), blank.tolist(), strict=True)
@@ -237,6 +257,14 @@ def _final_marks() -> frozenset[str]:
     from spacy.pipeline import Sentencizer
 
     return frozenset(Sentencizer.default_punct_chars)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _has_runs(language: str) -> bool:
+    """Whether a language's rules look at what stands between blanks alone."""
+    tokenizer = pipeline(language).tokenizer
+    rules = getattr(tokenizer, "rules", None)  # Chinese has none
+    return rules is not None and not any(len(rule.split()) > 1 for rule in rules)
 
 
 @lru_cache(maxsize=len(LANGUAGES))

@@ -21,6 +21,7 @@ from nestling.nn.spans import Maxima, bordered, distinct, windows
 from nestling.types import Entity, Labels
 
 Locator = Literal["filter", "regressor"]
+_FEW = 300  # seeds, all of which are looked at in one go
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -208,10 +209,13 @@ class TwoStageHead(nn.Module):
         spans = windows(output.mask, self.settings.windows)
         if self.filter is None:
             return spans
-        return spans[self._window_logits(output, self.filter, spans).sigmoid() >= self.settings.keep]
+        logits = self.is_proposal(output, spans) if len(spans) < _FEW else self._window_logits(output, spans)
+        return spans[logits.sigmoid() >= self.settings.keep]
 
-    def _window_logits(self, output: Reading, filter: SpanLayers, spans: Tensor) -> Tensor:
-        """The same as `is_proposal` for all seeds at once: first and last words are multiplied once each."""
+    def _window_logits(self, output: Reading, spans: Tensor) -> Tensor:
+        """The same as `is_proposal` for all seeds, width by width: faster where they are many."""
+        filter = self.filter
+        assert filter is not None
         left, right = filter.of_left(output.vectors), filter.of_right(output.vectors)  # (B, T, H)
         sentence, start, end = spans.unbind(1)
         widths, which = (end - start).unique(return_inverse=True)  # type: ignore[no-untyped-call]  # (V,), (S,)

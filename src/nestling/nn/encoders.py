@@ -55,14 +55,17 @@ def freeze(model: nn.Module, lowest: int) -> None:
 
 def pool(hidden: Tensor, words: Tensor, pooling: Pooling) -> Tensor:
     """Pieces (N, D) → words (B, T, D); `words` (B, T, K) are positions of pieces, 0 for none."""
+    first = hidden[words[:, :, 0]] * (words[:, :, :1] > 0)  # (B, T, D); padding is 0
     if pooling == "first" or words.shape[2] == 1:
-        return hidden[words[:, :, 0]]
-    real = (words > 0).unsqueeze(-1)  # (B, T, K, 1)
-    gathered = hidden[words]  # (B, T, K, D)
+        return first
+    several = (words[:, :, 1] > 0).nonzero(as_tuple=True)  # words of more than one piece: the few
+    own = words[several]  # (M, K)
+    gathered, real = hidden[own], (own > 0).unsqueeze(-1)  # (M, K, D), (M, K, 1)
     if pooling == "mean":
-        return (gathered * real).sum(dim=2) / real.sum(dim=2).clamp(min=1)
-    lowest = torch.finfo(gathered.dtype).min
-    return gathered.masked_fill(~real, lowest).amax(dim=2) * real.any(dim=2)
+        pooled = (gathered * real).sum(dim=1) / real.sum(dim=1)
+    else:
+        pooled = gathered.masked_fill(~real, torch.finfo(gathered.dtype).min).amax(dim=1)  # (M, D)
+    return first.index_put(several, pooled)
 
 
 class WordVectors(nn.Module):
