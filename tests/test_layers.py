@@ -19,7 +19,7 @@ LAYERS = (  # a module may import from rows above its own, and from its own row 
     ("data.formats", "data.features", "heads.head"),
     ("data.statistics", "data.batches", "heads"),
     ("data.corpora", "model"),
-    ("recognizer", "training", "packing"),
+    ("recognizer", "training", "packing", "cards"),
     ("settings",),
     ("config",),
     ("checkpoint",),
@@ -82,6 +82,7 @@ def test_our_own_modules_are_imported_on_top(module):
     on_top = len([node for node in tree.body if is_ours(node)])
     if module in (
         "nestling",
+        "nestling.apps.catalogue",
         "nestling.apps.exporting",
         "nestling.apps.models",
         "nestling.apps.inspection",

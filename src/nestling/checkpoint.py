@@ -103,10 +103,19 @@ def model_path(name: Path | str) -> Path:
     """A model's folder: that path or, for a plain name, below $NESTLING_MODELS or inside the package."""
     path = Path(name)
     if not path.exists() and len(path.parts) == 1:
-        homes = [os.environ.get("NESTLING_MODELS"), Path(__file__).parent / "models"]
-        named = [Path(home) / path for home in homes if home]
-        return next((found for found in named if (found / "manifest.json").is_file()), path)
+        return next((home / path for home in _homes() if (home / path / "manifest.json").is_file()), path)
     return path
+
+
+def model_folders() -> list[Path]:
+    """The folders of all models that can be named."""
+    found = [file.parent for home in _homes() for file in sorted(home.glob("*/manifest.json"))]
+    return list({folder.name: folder for folder in reversed(found)}.values())[::-1]  # the first of a name is the one
+
+
+def _homes() -> list[Path]:
+    own = os.environ.get("NESTLING_MODELS")
+    return [*([Path(own)] if own else []), Path(__file__).parent / "models"]
 
 
 def load_model(folder: Path | str) -> Built:

@@ -142,3 +142,26 @@ def test_the_worked_example_is_sound():
         found = list(read(ROOT / part))
         assert sum(len(document.mentions) for document in found) > 30
         assert all(mention.text == mention.text.strip() for document in found for mention in document.mentions)
+
+
+def test_models_are_exported_judged_and_listed(nestling, config, tmp_path, monkeypatch):  # noqa: F811
+    nestling("train", config, "--out", tmp_path / "run", "--set", "training.epochs=4")
+    code, output, _ = nestling("export", tmp_path / "run", "--out", tmp_path / "all" / "small", "--check", GOLD)
+    assert code == 0
+    assert "entities are the same" in output
+    (tmp_path / "notes.md").write_text("## Limits\n\nIt knows eight sentences.\n")
+    code, _, _ = nestling("card", tmp_path / "all" / "small", "--test", GOLD, "--notes", tmp_path / "notes.md")
+    page = (tmp_path / "all" / "small" / "README.md").read_text()
+    assert code == 0
+    assert "| all |" in page
+    assert "It knows eight sentences." in page
+    assert nestling("models")[1].startswith("no models") or "en-" in nestling("models")[1]
+    monkeypatch.setenv("NESTLING_MODELS", str(tmp_path / "all"))
+    code, output, _ = nestling("models", "--json")
+    rows = {row["name"]: row for row in json.loads(output)}
+    assert rows["small"]["megabytes"] > 0
+    assert rows["small"]["f1"].keys() == {str(GOLD)}
+    assert "small" in nestling("models")[1]
+    (tmp_path / "all" / "small" / "card.json").write_text("[")  # a card is no part of the model
+    assert nestling("models")[0] == 0
+    assert nestling("predict", "-m", "small", "It rained.")[0] == 0

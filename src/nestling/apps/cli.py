@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nestling import __version__
-from nestling.apps import analysis, data, exporting, inspection, models, reproduce, vectors
+from nestling.apps import analysis, catalogue, data, exporting, inspection, models, reproduce, vectors
 from nestling.apps.sources import Reading, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import err, out, visible
@@ -27,6 +27,8 @@ app.add_typer(vectors.app, name="vectors")
 for command in (models.train, models.evaluate, models.predict, inspection.inspect, inspection.tune_decoding):
     app.command()(command)
 app.command()(exporting.export)
+app.command()(catalogue.models)
+app.command("card")(catalogue.make_card)
 app.command("analyze")(analysis.analyze_files)
 app.command()(reproduce.reproduce)
 

@@ -37,7 +37,7 @@ def export(
     from nestling import checkpoint
 
     checkpoint.export(model, out_folder, precision)
-    before, after = _megabytes(checkpoint.model_path(model)), _megabytes(out_folder)
+    before, after = megabytes_of(checkpoint.model_path(model)), megabytes_of(out_folder)
     rows = [_compared(model, out_folder, data, Reading(format, root, language), sentences) for data in check or []]
     if as_json:
         print_json({"folder": str(out_folder), "precision": precision, "megabytes": after, "checks": rows})
@@ -49,7 +49,7 @@ def export(
         out.print(f"{visible(row['data'])}: {told}; {ratio:.2f} times as fast", markup=False)
 
 
-def _megabytes(folder: Path) -> float:
+def megabytes_of(folder: Path) -> float:
     """What a model takes, without its training."""
     return round(sum(file.stat().st_size for file in _own_files(folder)) / 1e6, 2)
 

@@ -61,6 +61,7 @@ class Corpus:
     parts: Mapping[str, Load]
     split: Mapping[str, Load] = field(default_factory=dict)
     published: Mapping[str, int] = field(default_factory=dict)  # entities a part, as the papers count them
+    terms: str = ""  # licence and whom to name; empty where none is stated and models are not to be passed on
 
     @property
     def unit(self) -> Unit:
@@ -140,6 +141,7 @@ def first_sentences(documents: Iterable[Document], start: int, stop: int | None 
 
 # GENIA
 
+_GENIA_TERMS = "annotations CC BY 3.0, Corpus annotations (c) GENIA Project; Kim et al., 2003"
 _GENIA_XML = "original/GENIAcorpus3.02.xml"
 _GENIA_TRAIN, _GENIA_WITHOUT_DEV = 16692, 15023  # the dev part is the last tenth of train
 _GENIA_JSON = _files("w2ner", {"train": "published_split/train.json", "test": "published_split/test.json"})
@@ -202,6 +204,21 @@ def _anercorp_words(start: float, stop: float) -> Load:
     return load_part
 
 
+# WNUT17
+
+
+_WNUT17 = _files(
+    "column", {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
+)
+
+
+def _without_labels(load_part: Load, *labels: str) -> Load:
+    return lambda folder: [
+        document.with_entities([e for e in s.entities if e.label not in labels] for s in document.sentences)
+        for document in load_part(folder)
+    ]
+
+
 def _names(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
@@ -213,6 +230,7 @@ CORPORA: dict[str, Corpus] = {
     "genia": Corpus(
         about="English biomedical abstracts, nested; the published split of five types",
         folder="genia",
+        terms=_GENIA_TERMS,
         language="en",
         format="w2ner",
         labels=_FIVE,
@@ -227,6 +245,7 @@ CORPORA: dict[str, Corpus] = {
     "genia-xml": Corpus(
         about="the same split of the same sentences from the XML, with raw text and articles",
         folder="genia",
+        terms=_GENIA_TERMS,
         language="en",
         format="genia",
         labels=_FIVE,
@@ -241,6 +260,7 @@ CORPORA: dict[str, Corpus] = {
     "genia-docsplit": Corpus(
         about="dev and test of the split by article, as sentences",
         folder="genia",
+        terms=_GENIA_TERMS,
         language="en",
         format="mentions",
         labels=_FIVE,
@@ -249,6 +269,7 @@ CORPORA: dict[str, Corpus] = {
     "genia-articles": Corpus(
         about="the split by article from the XML, with raw text, articles and a train part",
         folder="genia",
+        terms=_GENIA_TERMS,
         language="en",
         format="genia",
         labels=_FIVE,
@@ -257,6 +278,7 @@ CORPORA: dict[str, Corpus] = {
     "litbank": Corpus(
         about="English fiction, nested; split by book",
         folder="litbank",
+        terms="CC BY 4.0; Bamman, Popat and Shen, 2019",
         language="en",
         format="column",
         labels=_names("FAC GPE LOC ORG PER VEH"),
@@ -282,6 +304,7 @@ CORPORA: dict[str, Corpus] = {
     "germeval14": Corpus(
         about="German, two levels of nesting",
         folder="germeval14",
+        terms="CC BY 4.0; Benikova, Biemann and Reznicek, 2014",
         language="de",
         format="column",
         labels=_names(
@@ -292,6 +315,7 @@ CORPORA: dict[str, Corpus] = {
     "craft": Corpus(
         about="English biomedical articles, nested and discontinuous",
         folder="craft",
+        terms="annotations CC BY 3.0; Bada et al., 2012",
         language="en",
         format="knowtator",
         labels=_names("CHEBI CL GO_BP GO_CC UBERON"),
@@ -318,6 +342,7 @@ CORPORA: dict[str, Corpus] = {
     "bc5cdr": Corpus(
         about="English biomedical abstracts, flat",
         folder="bc5cdr",
+        terms="public domain; Li et al., 2016",
         language="en",
         format="column",
         labels=_names("Chemical Disease"),
@@ -327,6 +352,7 @@ CORPORA: dict[str, Corpus] = {
     "ncbi-disease": Corpus(
         about="English biomedical abstracts, flat, one label",
         folder="ncbi-disease",
+        terms="CC BY 4.0; Doğan, Leaman and Lu, 2014",
         language="en",
         format="column",
         labels=_names("Disease"),
@@ -335,14 +361,21 @@ CORPORA: dict[str, Corpus] = {
     "wnut17": Corpus(
         about="English posts, flat, emerging entities; train is the text of WNUT16's train and dev",
         folder="wnut17",
+        terms="CC BY 4.0; Derczynski et al., 2017",
         language="en",
         format="column",
         labels=_names("corporation creative-work group location person product"),
-        parts=_files(
-            "column",
-            {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"},
-        ),
+        parts=_WNUT17,
         published={"train": 1975, "dev": 835, "test": 1079},
+    ),
+    "wnut17-things": Corpus(
+        about="the same without persons and locations, which other corpora define in another way",
+        folder="wnut17",
+        terms="CC BY 4.0; Derczynski et al., 2017",
+        language="en",
+        format="column",
+        labels=_names("corporation creative-work group product"),
+        parts={part: _without_labels(load, "person", "location") for part, load in _WNUT17.items()},
     ),
     "wnut16": Corpus(
         about="English tweets, flat",
@@ -356,6 +389,7 @@ CORPORA: dict[str, Corpus] = {
     "weibo": Corpus(
         about="Chinese posts, flat, by character",
         folder="weibo",
+        terms="annotations CC BY-SA 3.0; Peng and Dredze, 2015",
         language="zh",
         format="column",
         labels=_names("GPE.NAM GPE.NOM LOC.NAM LOC.NOM ORG.NAM ORG.NOM PER.NAM PER.NOM"),

@@ -1,0 +1,66 @@
+"""`nestling models` and `nestling card`: which models there are, and what is told of them."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nestling.apps.data import print_json
+from nestling.apps.exporting import megabytes_of
+from nestling.apps.models import Folder, Json, Root, opened
+from nestling.apps.sources import Reading
+from nestling.apps.terminal import out, visible
+from nestling.cards import Judgement, card, read_card, write_card
+from nestling.data.files import Source
+from nestling.evaluation.scores import score
+
+
+def models(as_json: Json = False) -> None:
+    """List the models that `-m NAME` and nestling.load find: those that come with nestling, and $NESTLING_MODELS."""
+    from nestling.checkpoint import model_folders
+
+    rows: list[dict[str, Any]] = []
+    for folder in model_folders():
+        figures = read_card(folder)
+        known = {key: figures.get(key) for key in ("language", "labels", "megabytes")}
+        f1 = {data: own.get("f1") for data, own in (figures.get("scores") or {}).items()}
+        rows.append({"name": folder.name, "folder": str(folder), **known, "f1": f1})
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print("no models; nestling train makes one, and $NESTLING_MODELS names a folder of them", markup=False)
+    for row in rows:
+        told = [row["language"], f"{row['megabytes']} MB" if row["megabytes"] else None]
+        out.print(f"[bold]{row['name']}[/bold]  " + visible("  ".join(str(t) for t in told if t)))
+        for line in (
+            ", ".join(map(str, row["labels"] or [])),
+            *(f"F1 {f1} on {data}" for data, f1 in row["f1"].items()),
+        ):
+            out.print(f"  {visible(line)}", markup=False)
+
+
+def make_card(
+    model: Folder,
+    tests: Annotated[
+        list[str] | None, typer.Option("--test", metavar="DATA", help="Gold to be judged by; may be given again.")
+    ] = None,
+    notes: Annotated[Path | None, typer.Option(help="Markdown on limits and failures, put behind the figures.")] = None,
+    root: Root = None,
+) -> None:
+    """Judge a model and write its card: README.md and card.json in its folder."""
+    from nestling.checkpoint import load_model, model_path
+
+    folder = model_path(model)
+    built = load_model(folder)
+    judged = []
+    for data in tests or []:
+        recognizer, gold, inputs = opened(folder, None, data, Reading(root=root))
+        began = time.process_time()
+        found = list(recognizer.pipe(inputs))
+        words = sum(len(sentence) for document in inputs for sentence in document.sentences)
+        judged.append(Judgement(data, score(gold, found), words / (time.process_time() - began)))
+    figures = card(folder.name, built.settings.model_dump(), list(built.batcher.labels), judged, megabytes_of(folder))
+    write_card(folder, figures, Source(notes).text() if notes else "")
+    out.print(str(folder / "README.md"), markup=False)

@@ -1,0 +1,124 @@
+"""What is told of a model that is passed on: a page for people, README.md, and the same figures in card.json."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nestling.data import corpora
+from nestling.data.files import Source, written
+from nestling.errors import NestlingError
+from nestling.evaluation.scores import Score, Scores
+
+CARD = "card.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How a model did on gold."""
+
+    data: str
+    scores: Scores
+    words_per_cpu_second: float
+
+
+def card(
+    name: str, settings: Mapping[str, Any], labels: Sequence[str], judged: Sequence[Judgement], megabytes: float
+) -> dict[str, Any]:
+    """The figures of a model, whose settings are those of its settings.json."""
+    data = settings["data"]
+    trained_on = [corpus for corpus in (data["corpus"], *data["also"]) if corpus]
+    return {
+        "name": name,
+        "language": data["language"] or (corpora.find(trained_on[0]).language if trained_on else "en"),
+        "labels": list(labels),
+        "encoder": [part.get("model") or part["kind"] for part in settings["encoder"]["parts"]],
+        "heads": {head: own["weight"] for head, own in settings["heads"].items()},
+        "answer": settings["answer"],
+        "trained_on": {corpus: corpora.find(corpus).terms for corpus in trained_on},
+        "from_raw_text": data["from_raw_text"],
+        "megabytes": round(megabytes, 1),
+        "scores": {own.data: _figures(own) for own in judged},
+    }
+
+
+def _figures(own: Judgement) -> dict[str, Any]:
+    interval = own.scores.interval()
+    figures = _rounded(own.scores.strict) | {"f1_low": round(interval.low, 1), "f1_high": round(interval.high, 1)}
+    by_label = {label: _rounded(score) for label, score in own.scores.by_label.items() if score.gold}
+    return figures | {"by_label": by_label, "words_per_cpu_second": round(own.words_per_cpu_second)}
+
+
+def _rounded(score: Score) -> dict[str, float | int]:
+    figures = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+    return {name: round(value, 1) for name, value in figures.items()} | {"gold": score.gold}
+
+
+def page(figures: Mapping[str, Any], notes: str = "") -> str:
+    """The figures as Markdown, with notes on limits and failures behind them."""
+    name = figures["name"]
+    heads = " and ".join(figures["heads"])
+    how = "raw text, split as in use" if figures["from_raw_text"] else "words as the corpus has them"
+    lines = [
+        f"# {name}",
+        "",
+        f"A nestling model ({figures['language']}) for {_listed(figures['labels'])}.",
+        "",
+        f"* Encoder: {' + '.join(figures['encoder'])}; heads: {heads}; {figures['answer']} answers.",
+        f"* {figures['megabytes']} MB.",
+        f"* Learnt from {how}:",
+        *(f"  * {corpus}: {terms or 'no licence is stated'}" for corpus, terms in figures["trained_on"].items()),
+        "",
+        "```python",
+        "import nestling",
+        f'nestling.load("{name}")("Your text.").mentions',
+        "```",
+        "",
+        *(line for data, own in figures["scores"].items() for line in _score_lines(data, own)),
+    ]
+    return "\n".join([*lines, *([notes.strip(), ""] if notes.strip() else [])])
+
+
+def _score_lines(data: str, own: Mapping[str, Any]) -> list[str]:
+    interval = f"{own['f1_low']}–{own['f1_high']}"
+    return [
+        f"## {data}",
+        "",
+        "Strict scores by characters and label; the interval is that of 95 % of bootstrap samples.",
+        "",
+        "| | precision | recall | F1 | gold |",
+        "|---|---|---|---|---|",
+        _row("all", own, f"{own['f1']} ({interval})"),
+        *(_row(label, score, str(score["f1"])) for label, score in own["by_label"].items()),
+        "",
+        f"{own['words_per_cpu_second']} words a CPU second, on one thread, where this card was made.",
+        "",
+    ]
+
+
+def _row(name: str, own: Mapping[str, Any], f1: str) -> str:
+    return f"| {name} | {own['precision']} | {own['recall']} | {f1} | {own['gold']} |"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def write_card(folder: Path, figures: Mapping[str, Any], notes: str = "") -> None:
+    """Puts both into a model's folder."""
+    for name, text in {
+        CARD: json.dumps(figures, ensure_ascii=False, indent=1),
+        "README.md": page(figures, notes),
+    }.items():
+        with written(folder / name) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The figures of a model, as far as its folder has any."""
+    try:
+        figures = json.loads(Source(folder / CARD).text())
+    except (NestlingError, ValueError, RecursionError):
+        return {}
+    return figures if isinstance(figures, dict) else {}
