@@ -12,7 +12,7 @@ import nestling
 SOURCE = Path(nestling.__file__).parent
 LAYERS = (  # a module may import from rows above its own, and from its own row only within one package
     ("errors",),
-    ("types",),
+    ("types", "memory"),
     ("data.files",),
     ("text", "decoding", "evaluation", "data.tags", "data.taggers", "nn.batch"),
     ("data.xml", "nn", "vectors"),

@@ -92,7 +92,7 @@ def test_predictions_do_not_depend_on_batches_or_padding(tmp_path, tiny_transfor
     long = Document.of_words("long", [(["Ann", "in", "Rome"] * 40, [])])
     documents = [*corpus(), long, *corpus()]
     together = list(recognizer.pipe(documents))
-    monkeypatch.setattr("nestling.recognizer._BATCH_WORDS", 1)
+    monkeypatch.setattr(recognizer.budget, "words", 1)
     for document, found in zip(documents, together, strict=True):
         alone = recognizer(document)
         assert [e.key for e in alone.entities] == [e.key for e in found.entities]

@@ -24,6 +24,7 @@ from nestling.config import Built, build, embedded
 from nestling.data.files import Source, written, written_folder
 from nestling.decoding import Rule
 from nestling.errors import CheckpointError, DataError, InvalidValueError, SettingsError, UnknownNameError
+from nestling.memory import Budget
 from nestling.nn import int8
 from nestling.nn.encoders import Transformer
 from nestling.packing import Precision, pack, unpack
@@ -148,11 +149,13 @@ def load(
     threshold: float | None = None,
     rule: Rule | None = None,
     precision: Literal["fp32", "int8"] | None = None,
+    max_memory: float | None = None,
 ) -> Recognizer:
     """The recogniser of a model, by folder or name, with another answering head, threshold or rule if given.
 
     With int8 its transformer computes in eight bits: much faster, nearly as good. A model that was exported so is
-    loaded so, unless fp32 is asked for.
+    loaded so, unless fp32 is asked for. `max_memory` is what the process may take in megabytes: texts are then read in
+    smaller batches where need be.
     """
     built = load_model(folder)
     if (precision or _read_json(model_path(folder) / "manifest.json", dict).get("precision")) == "int8":
@@ -162,6 +165,7 @@ def load(
             raise UnknownNameError("head of this model", answer, built.model.heads.keys())
         built.model.answer = answer
     recognizer = built.recognizer()
+    recognizer.budget = Budget(max_memory)
     if threshold is not None:  # for all labels
         recognizer.decoder = replace(recognizer.decoder, threshold=threshold, thresholds={})
     if rule is not None:

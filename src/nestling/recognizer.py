@@ -12,13 +12,13 @@ from nestling.data.batches import Batcher, Passage, by_words, passages
 from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
 from nestling.evaluation.given import Labelled
+from nestling.memory import Budget, peak, resident
 from nestling.model import Model
 from nestling.nn.batch import Batch
 from nestling.text import parse
 from nestling.types import Document, Entity
 
 _POOL_WORDS = 20_000  # read ahead, so that sentences of like length are encoded together
-_BATCH_WORDS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,10 @@ class Recognizer:
         language: str = "en",
         room: int = 0,
         from_raw_text: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         self.model, self.batcher, self.decoder, self.language = model, batcher, decoder, language
+        self.budget = budget or Budget()
         self.from_raw_text = from_raw_text  # it learnt so, and is to be judged so
         indexers = [indexer for indexer in batcher.indexers.values() if isinstance(indexer, PieceIndexer)]
         self.room = min([room, *(indexer.room for indexer in indexers)])  # a sentence is whole before it has context
@@ -75,7 +77,7 @@ class Recognizer:
             document = text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
             held.append(document)
             words += 1 + sum(len(sentence) for sentence in document.sentences)  # texts without words are held too
-            if words >= _POOL_WORDS:
+            if words >= min(_POOL_WORDS, 10 * self.budget.words):
                 yield from self._found(held)
                 held, words = [], 0
         yield from self._found(held)
@@ -136,6 +138,8 @@ class Recognizer:
         """Passages of like length together: their numbers, they themselves, and the model's input."""
         made = list(passages(documents, room=self.room, size=self.size))
         device = next(self.model.parameters()).device
-        for numbers in by_words(made, _BATCH_WORDS):
+        before, highest = resident(), peak()
+        for numbers in by_words(made, self.budget.words):
             own = [made[n] for n in numbers]
             yield numbers, own, self.batcher.batch(own).to(device)
+        self.budget.learn(before, highest)

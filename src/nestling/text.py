@@ -27,6 +27,7 @@ Word = tuple[int, int]  # first character and the one behind the last
 
 _LONG_RUN = re.compile(r"[^\w\s]{40}|\S{400}")  # the rules take quadratic time in the length of a run without blanks
 _RUN = re.compile(r"\S+")
+_LONGEST = 1000  # words of a sentence, more or less: memory grows with the longest
 _REMEMBERED = 40  # characters of a run that is likely to come again
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
 _LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
@@ -202,15 +203,22 @@ def _by_rules(language: str, text: str, offset: int) -> list[Word]:
 
 def _sentence_starts(text: str, words: Iterable[Word]) -> Iterator[int]:
     """The words of a block that start a sentence: the first, and those behind final punctuation and its closers."""
-    is_over, previous, word, before = True, -1, "", ""
+    is_over, previous, word, before, count = True, -1, "", "", 0
     for start, end in words:
+        is_over = is_over or _is_too_long(count, word)
         if is_over and not (start == previous and _closes(text, start, end)):
-            if previous < 0 or not _goes_on(text[start:end], before, is_near=start == previous):
+            if previous < 0 or count > _LONGEST or not _goes_on(text[start:end], before, is_near=start == previous):
                 yield start
+                count = 0
             is_over = False
         if _is_final(text[start:end]):
             is_over, before = True, word if text[start:end] == "." else ""
-        previous, word = end, text[start:end]
+        previous, word, count = end, text[start:end], count + 1
+
+
+def _is_too_long(count: int, last: str) -> bool:
+    """Whether so many words are no sentence: lists and tables are cut behind a comma or the like, or anywhere."""
+    return count > _LONGEST and (count > 1.1 * _LONGEST or not last.isalnum())
 
 
 def _is_final(word: str) -> bool:

@@ -198,12 +198,15 @@ def predict(
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")] = None,
     rule: Annotated[Rule | None, typer.Option(help="What may overlap, if not as in the settings.")] = None,
     precision: Precision = None,
+    max_memory: Annotated[
+        float | None, typer.Option(min=1, help="Megabytes that the process may take: smaller batches if need be.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Find entities in texts: nested brackets for people, JSON lines with --json or when not in a terminal."""
     from nestling.checkpoint import load
 
-    recognizer = load(model, answer=answer, threshold=threshold, rule=rule, precision=precision)
+    recognizer = load(model, answer=answer, threshold=threshold, rule=rule, precision=precision, max_memory=max_memory)
     painter = Painter()
     for document in recognizer.pipe(chain(texts or [], _lines(input_file, recognizer.language, bool(texts)))):
         if as_json or not sys.stdout.isatty():
