@@ -172,6 +172,20 @@ def test_frozen_layers_stay_as_they_were(tmp_path, tiny_transformer):
         trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=4)), name="other")
 
 
+def test_a_transformer_that_is_remembered_stays_as_it_was(tmp_path, tiny_transformer):
+    settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, is_remembered=True), epochs=2)
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    part = next(m for m in run.built.model.modules() if isinstance(m, Transformer))
+    before = {name: weight.clone() for name, weight in part.model.state_dict().items()}
+    list(run.steps())
+    assert all(torch.equal(before[name], weight) for name, weight in part.model.state_dict().items())
+    assert len(part.memory.known) == len({tuple(d.sentences[0].words) for d in corpus()})
+    recognizer = load(tmp_path / "run")
+    assert next(m for m in recognizer.model.modules() if isinstance(m, Transformer)).memory is None
+    for one, other in zip(recognizer.pipe(corpus()), run.recognizer.pipe(corpus()), strict=True):
+        assert [m.score for m in one.mentions] == pytest.approx([m.score for m in other.mentions], abs=1e-2)
+
+
 def test_attention_has_the_dropout_of_the_settings(tmp_path, tiny_transformer):
     for rate in (0.0, 0.3):
         settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, attention_dropout=rate))

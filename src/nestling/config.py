@@ -33,6 +33,7 @@ from nestling.nn.encoders import (
     Characters,
     Concat,
     Convolutions,
+    Memory,
     PartOfSpeech,
     Transformer,
     WordVectors,
@@ -217,7 +218,8 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
     positions = getattr(config, "max_position_embeddings", None) or 512
     before = getattr(getattr(model, "embeddings", None), "padding_idx", None)  # RoBERTa counts from behind its padding
     limit = min(int(tokenizer.model_max_length), positions - (0 if before is None else before + 1))
-    return Transformer(name, model, pooling=part.pooling), PieceIndexer(tokenizer, limit)
+    memory = Memory() if part.is_remembered and not saved else None  # in use, sentences do not come again
+    return Transformer(name, model, pooling=part.pooling, memory=memory), PieceIndexer(tokenizer, limit)
 
 
 def embedded() -> Path:

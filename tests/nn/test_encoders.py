@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from nestling.data.features import AFFIXES, WordIndexer, affix_indexer, character_indexer
-from nestling.nn.batch import Batch
-from nestling.nn.encoders import Affixes, BiLSTM, Characters, Concat, Convolutions, WordVectors, pool
+from nestling.nn.batch import Batch, Pieces
+from nestling.nn.encoders import Affixes, BiLSTM, Characters, Concat, Convolutions, Memory, WordVectors, pool
 
 SENTENCES = [[("The", "IL-2", "gene")], [("No",)], [("Müller", "lacht", "laut", ".")]]
 
@@ -54,3 +54,28 @@ def test_word_vectors_fall_back_to_lower_case_and_unknown():
     encoder = WordVectors("v", table)
     words = encoder(batch_of([[("The", "gene", "xyz")]], {"v": WordIndexer(["the", "gene"])}))
     assert words.vectors.squeeze().tolist() == [1, 2, 0]
+
+
+def test_a_memory_gives_what_was_read_and_asks_once():
+    asked = []
+
+    def read(ids, mask):
+        asked.append(ids.tolist())
+        return ids.unsqueeze(-1).float().expand(-1, -1, 2)
+
+    def pieces(*rows):
+        longest = max(map(len, rows))
+        ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+        return Pieces(ids, ids > 0, torch.zeros(1, 1, 1), torch.zeros(1))
+
+    memory = Memory()
+    first = memory(read, pieces([1, 2], [3], [3]))  # the same row twice
+    assert first[:, :, 0].tolist() == [[1, 2], [3, 0], [3, 0]]
+    again = memory(read, pieces([3], [1, 2], [4, 5, 6]))
+    assert again[:, :, 1].tolist() == [[3, 0, 0], [1, 2, 0], [4, 5, 6]]
+    assert asked == [[[1, 2], [3, 0], [3, 0]], [[4, 5, 6]]]
+    memory(read, pieces([3], [1, 2]))
+    assert len(asked) == 2
+    small = Memory(megabytes=0)
+    assert small(read, pieces([7])).tolist() == small(read, pieces([7])).tolist() == [[[7, 7]]]
+    assert not small.known

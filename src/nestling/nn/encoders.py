@@ -5,7 +5,7 @@ and characters under a `BiLSTM` is that of Locate and Label, section 2.1; `Conca
 a light one that needs no transformer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import torch
@@ -28,18 +28,61 @@ class Encoder(Protocol):
 
 
 class Transformer(nn.Module):
-    """A pretrained transformer; a word is its pieces pooled, the sentence is its row's first piece."""
+    """A pretrained transformer; a word is its pieces pooled, the sentence is its row's first piece.
 
-    def __init__(self, name: str, model: nn.Module, *, pooling: Pooling = "max") -> None:
+    With a memory it is not trained, and reads every sentence once.
+    """
+
+    def __init__(
+        self, name: str, model: nn.Module, *, pooling: Pooling = "max", memory: "Memory | None" = None
+    ) -> None:
         super().__init__()
-        self.name, self.model, self.pooling = name, model, pooling
+        self.name, self.model, self.pooling, self.memory = name, model, pooling, memory
         self.size: int = model.config.hidden_size  # type: ignore[union-attr, assignment]
+        if memory is not None:
+            model.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "Transformer":
+        super().train(mode)
+        if self.memory is not None:
+            self.model.eval()  # no dropout: what is remembered is always the same
+        return self
 
     def forward(self, batch: Batch) -> Words:
         pieces: Pieces = batch.features[self.name]
-        hidden = self.model(input_ids=pieces.ids, attention_mask=pieces.mask).last_hidden_state  # (R, P, D)
+        hidden = self.hidden(pieces.ids, pieces.mask) if self.memory is None else self.memory(self.hidden, pieces)
         vectors = pool(hidden.flatten(0, 1), pieces.words, self.pooling)  # (B, T, D)
         return Words(vectors, hidden[pieces.rows, 0], batch.mask)
+
+    def hidden(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Vectors of pieces: (R, P, D)."""
+        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
+
+
+class Memory:
+    """Vectors of pieces by their row of pieces, in 16 bits, as long as there is room."""
+
+    def __init__(self, megabytes: float = 2000) -> None:
+        self.room, self.known = 1e6 * megabytes, dict[bytes, Tensor]()
+
+    @torch.no_grad()
+    def __call__(self, read: Callable[[Tensor, Tensor], Tensor], pieces: Pieces) -> Tensor:
+        """What `read` gives for rows, asked only for those that are new: (R, P, D)."""
+        lengths = pieces.mask.sum(dim=1).tolist()
+        keys = [row[:n].cpu().numpy().tobytes() for row, n in zip(pieces.ids, lengths, strict=True)]
+        new = [n for n, key in enumerate(keys) if key not in self.known]
+        made = dict(zip(new, read(pieces.ids[new], pieces.mask[new]).half(), strict=True)) if new else {}
+        rows = [made[n] if n in made else self.known[key] for n, key in enumerate(keys)]
+        whole = torch.zeros(*pieces.ids.shape, rows[0].shape[-1], device=pieces.ids.device)
+        for n, row in enumerate(rows):
+            self._keep(keys[n], row[: lengths[n]])
+            whole[n, : lengths[n]] = row[: lengths[n]].to(whole)
+        return whole
+
+    def _keep(self, key: bytes, row: Tensor) -> None:
+        if key not in self.known and self.room > 2 * row.numel():
+            self.room -= 2 * row.numel()
+            self.known[key] = row.cpu().clone()
 
 
 def freeze(model: nn.Module, lowest: int) -> None:
