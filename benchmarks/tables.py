@@ -1,0 +1,102 @@
+"""docs/results.md from the records: python benchmarks/tables.py. A figure that has no record is in no table."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from records import RESULTS, ROOT, records
+
+from nestling.experiments import EXPERIMENTS
+
+Record = dict[str, Any]
+HEAD = """# Results
+
+Made by `python benchmarks/tables.py` from `benchmarks/results/*.json`; every record has the command and the commit that
+it comes from. F1 is strict: all borders and the label. Test is looked at once a configuration; what was chosen was
+chosen on dev. The transformer is all-MiniLM-L6-v2 (22 million parameters, uncased), with hashed affixes beside it; the
+papers use BERT-large and the like. Several seeds: the mean ± the standard deviation.
+"""
+SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+GROUPS = {"f1_1_4": "1–4 words", "f1_5_9": "5–9", "f1_10_up": "10 or more", "f1_never_enumerated": "never enumerated"}
+GAPS = {"f1_discontinuous": "discontinuous only", "f1_beside_discontinuous": "in sentences with one"}
+GIVEN = {"given_spans_accuracy": "accuracy, borders given", "train_seconds": "seconds of training"}
+SPEED = {
+    "words_per_cpu_second_from_words": "words/CPU-s from words",
+    "words_per_cpu_second_from_texts": "from raw text",
+    "share_of_bare_encoder_from_words": "share of the bare encoder, from words",
+    "share_of_bare_encoder_from_texts": "from raw text",
+    "milliseconds_20_words_p50": "ms for 20 words",
+    "megabytes": "MB",
+}
+SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is said of it, columns
+    ("two-stage", "Decoding tuned on dev.", SCORES),
+    ("two-stage-lengths", "Split by book. Decoding tuned on dev.", SCORES | GROUPS),
+    ("two-stage-windows", "Seeds of 1, 2, 4 and 6 words only.", SCORES | GROUPS),
+    ("two-stage-ablation", "", SCORES | GROUPS),
+    ("two-stage-german", "", SCORES),
+    ("sng-given", "Labels of mentions whose borders are given: an accuracy, and no NER score.", GIVEN),
+    ("sng-extraction", "", SCORES),
+    ("discontinuous", "", SCORES | GAPS),
+    ("bundling", "", SCORES),
+    ("bundling-heads", "", SCORES),
+    ("bundling-alpha", "On dev.", SCORES),
+    ("bundling-tagging", "On dev.", SCORES | {"train_seconds": "seconds of training"}),
+    ("bundling-features", "On dev.", SCORES),
+    ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
+    ("light", "Without a transformer.", SCORES),
+    ("peers", "Other tools, trained on the same sentences.", SCORES),
+    ("speed", "One interleaved run, one thread; see docs/performance.md.", SPEED),
+)
+
+
+def main() -> None:
+    parts = [HEAD, *filter(None, (section(*given) for given in SECTIONS))]
+    (ROOT / "docs" / "results.md").write_text("\n".join(parts), encoding="utf-8")
+    told = {name for name, _, _ in SECTIONS}
+    for path in sorted(RESULTS.glob("*.json")):
+        if path.stem not in told:
+            print(f"{path.name} is in no table")
+
+
+def section(name: str, about: str, columns: dict[str, str]) -> str:
+    own = records(name)
+    if not own:
+        return ""
+    experiment = EXPERIMENTS.get(name)
+    paper = experiment.paper if experiment else {}
+    said = f"{experiment.about[0].upper()}{experiment.about[1:]} ({experiment.source})." if experiment else ""
+    rows = {key: [r for r in own if key_of(r) == key] for key in dict.fromkeys(map(key_of, own))}
+    shown = {key: head for key, head in columns.items() if any(r.get(key) is not None for r in own)}
+    has_paper = any((corpus, model) in paper for corpus, model, *_ in rows)
+    header = ["corpus", "model", "encoder", *shown.values(), *(["paper"] if has_paper else [])]
+    lines = [f"## {name}", "", " ".join(filter(None, [said, about])), ""]
+    lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for (corpus, model, encoder, sentences), same in rows.items():
+        where = f"{corpus}, {sentences:,} sentences" if sentences else corpus
+        cells = [where, model, encoder, *(mean(same, key) for key in shown)]
+        if has_paper:
+            cells.append(str(paper.get((corpus, model), "–")))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def key_of(record: Record) -> tuple[str, str, str, int | None]:
+    return record["corpus"], record["model"], record["encoder"], record.get("sentences")
+
+
+def mean(same: list[Record], key: str) -> str:
+    values = [r[key] for r in same if r.get(key) is not None and _has_gold(r, key)]
+    if not values:
+        return "–"
+    shape: Callable[[float], str] = "{:.2f}".format if max(values) < 1000 else "{:,.0f}".format
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 and max(values) < 1000 else ""
+    return shape(statistics.mean(values)) + spread
+
+
+def _has_gold(record: Record, key: str) -> bool:
+    """Whether an F1 of a group is one of something."""
+    return record.get(key.replace("f1_", "gold_", 1), 1) != 0
+
+
+if __name__ == "__main__":
+    main()
