@@ -27,6 +27,7 @@ from nestling.data.statistics import nesting
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.given import given_spans
 from nestling.evaluation.scores import score
+from nestling.memory import release
 from nestling.settings import DataSettings, Settings, settings_of
 from nestling.text import parse, resplit
 from nestling.training import Step, Trainer
@@ -126,6 +127,7 @@ class Run:
                     save_weights(self.folder, self.built.model.state_dict())
             if step.score is not None:
                 self.sums = Sums()
+                release()
             if self.is_main and (step.score is not None or clock - saved > self.save_seconds):
                 self._save_state()
                 saved = time.monotonic()

@@ -27,6 +27,9 @@ class TrainingSettings(BaseModel):
 
     epochs: int = Field(default=20, ge=1)
     batch_size: int = Field(default=16, ge=1, description="sentences a step, over all processes")
+    batch_words: int | None = Field(
+        default=None, ge=1, description="words a step at most, padding counted: long sentences take less memory"
+    )
     encoder_rate: float = Field(default=1e-4, gt=0, description="of pretrained transformers")
     head_rate: float = Field(default=1e-3, gt=0, description="of everything else")
     warm_up: float = Field(default=0.1, ge=0, lt=1, description="share of steps")
@@ -105,8 +108,13 @@ class Trainer:
         """Trains, giving every step; at the end of an epoch dev is scored. The caller saves what it wants to keep."""
         wrapped, optimizer = self.accelerator.prepare(self.model, self.optimizer)
         while self.progress.epoch < self.settings.epochs and not self._is_patience_over():
+            own = self.settings
             batches = shuffled(
-                self.passages, sentences=self.settings.batch_size, seed=self.settings.seed, epoch=self.progress.epoch
+                self.passages,
+                sentences=own.batch_size,
+                words=own.batch_words,
+                seed=own.seed,
+                epoch=self.progress.epoch,
             )
             self.model.train()
             for batch in batches[self.progress.batch :]:

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from nestling.data.batches import Batcher, by_words, passages, shuffled
+from nestling.data.batches import Batcher, by_count, by_words, passages, shuffled
 from nestling.data.features import affix_indexer
 from nestling.types import Document, Entity, Labels, Span
 
@@ -49,3 +49,13 @@ def test_targets_by_hand():
     assert batcher.batch(made).mask.tolist() == [[True] * 3] * 2
     assert batcher.targets(made[1:], seed=1, epoch=2).seeds == targets.seeds[1:]  # draws do not depend on the batch
     assert batcher.targets(made, seed=1, epoch=3).seeds != targets.seeds
+
+
+def test_batches_have_so_many_words_at_most():
+    lengths = [1, 2, 3, 5, 8, 13, 40]
+    made = list(passages([Document.of_words(str(n), [(["x"] * n, [])]) for n in lengths], room=0, size=len))
+    batches = list(by_count(made, 3, words=12))
+    assert [[p.words for p in batch] for batch in batches] == [[1, 2, 3], [5], [8], [13], [40]]
+    assert [[p.words for p in batch] for batch in by_count(made, 3)] == [[1, 2, 3], [5, 8, 13], [40]]
+    epoch = shuffled(made, sentences=3, words=12, seed=0, epoch=1)
+    assert sorted(p.words for batch in epoch for p in batch) == lengths

@@ -52,8 +52,10 @@ def passages(
             number += len(held)
 
 
-def shuffled(made: Sequence[Passage], *, sentences: int, seed: int, epoch: int) -> list[list[Passage]]:
-    """Batches of about so many sentences for one epoch, in random order, of passages of similar length.
+def shuffled(
+    made: Sequence[Passage], *, sentences: int, words: int | None = None, seed: int, epoch: int
+) -> list[list[Passage]]:
+    """Batches of about so many sentences, and words, for one epoch, in random order, of passages of similar length.
 
     Passages are shuffled, then sorted by length in stretches of fifty batches: little padding, and much chance.
     """
@@ -64,16 +66,17 @@ def shuffled(made: Sequence[Passage], *, sentences: int, seed: int, epoch: int) 
     batches: list[list[Passage]] = []
     for start in range(0, len(order), stretch):
         near = sorted((made[n] for n in order[start : start + stretch]), key=lambda passage: passage.words)
-        batches += by_count(near, sentences)
+        batches += by_count(near, sentences, words)
     return [batches[n] for n in rng.permutation(len(batches))]
 
 
-def by_count(made: Iterable[Passage], sentences: int) -> Iterator[list[Passage]]:
-    """Batches of passages with at most so many sentences, or one passage."""
+def by_count(made: Iterable[Passage], sentences: int, words: int | None = None) -> Iterator[list[Passage]]:
+    """Batches of passages, given by length, with at most so many sentences, and words with padding, or one passage."""
     batch: list[Passage] = []
     count = 0
     for passage in made:
-        if batch and count + len(passage.sentences) > sentences:
+        is_wide = words is not None and passage.words * (len(batch) + 1) > words
+        if batch and (is_wide or count + len(passage.sentences) > sentences):
             yield batch
             batch, count = [], 0
         batch.append(passage)
