@@ -15,13 +15,15 @@ def test_what_this_process_has():
 
 def test_without_a_limit_batches_are_as_fast_as_can_be():
     budget = Budget()
-    budget.learn(0.0, 0.0)
+    budget.learn(10, 0.0, 0.0)
     assert budget.words == MOST_WORDS
 
 
 def test_a_limit_below_what_is_taken_already():
     with pytest.raises(InvalidValueError, match="before any text is read"):
         Budget(1)
+    with pytest.raises(InvalidValueError, match="not a number"):
+        Budget(float("nan"))
 
 
 def test_batches_grow_while_there_is_room_and_shrink_when_there_is_not(monkeypatch):
@@ -30,15 +32,18 @@ def test_batches_grow_while_there_is_room_and_shrink_when_there_is_not(monkeypat
     monkeypatch.setattr(memory, "peak", lambda: highest[0])
     budget = Budget(1000)
     first = budget.words
-    budget.learn(500.0, 500.0)  # nothing was taken that was not there
+    for words in (0, 10, first // 2):  # of small batches nothing is learnt of large ones
+        budget.learn(words, 500.0, 500.0)
+        assert budget.words == first
+    budget.learn(first, 500.0, 500.0)  # nothing was taken that was not there
     assert budget.words == 2 * first
     highest[0] = 500.0 + budget.words * 0.5  # half a megabyte a word
-    budget.learn(500.0, 500.0)
+    budget.learn(budget.words, 500.0, 500.0)
     assert budget.words == int(0.7 * 500 / 0.5)
     held[0] = 999.9  # whoever uses the recogniser keeps things
-    budget.learn(999.9, highest[0])
+    budget.learn(10, 999.9, highest[0])
     assert budget.words == 1
     held[0] = 500.0
     for _ in range(20):
-        budget.learn(500.0, highest[0])
+        budget.learn(budget.words, 500.0, highest[0])
     assert budget.words == int(0.7 * 500 / 0.5)

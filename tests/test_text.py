@@ -87,6 +87,13 @@ def test_where_sentences_start(language, text, starts):
     assert [s.tokens[0].start for s in parse(text, language=language).sentences] == starts
 
 
+@pytest.mark.parametrize("text", ["a " * 5000, "a, b " * 2000, ")" * 5000, "!" * 5000, "=)" * 3000, "x" * 50_000])
+def test_sentences_are_not_endless(text):
+    document = parse(text)
+    assert sum(map(len, document.sentences)) == len(list(document.tokens))
+    assert max(map(len, document.sentences)) < 1200
+
+
 def test_words_are_cut_at_the_borders_of_mentions_and_sentences_kept_whole():
     text = "Call Yahoo! Inc. Now, anti-CD28mAb works."
     mentions = [Mention.of(text, [Span(5, 16)], "ORG"), Mention.of(text, [Span(27, 31)], "protein")]

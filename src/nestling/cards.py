@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from nestling.data import corpora
 from nestling.data.files import Source, written
 from nestling.errors import NestlingError
@@ -116,9 +118,19 @@ def write_card(folder: Path, figures: Mapping[str, Any], notes: str = "") -> Non
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The figures of a model, as far as its folder has any."""
+    """The figures of a model that are listed; none where its folder has no card, or one that is no card."""
     try:
-        figures = json.loads(Source(folder / CARD).text())
-    except (NestlingError, ValueError, RecursionError):
-        return {}
-    return figures if isinstance(figures, dict) else {}
+        return _Listed.model_validate_json(Source(folder / CARD).text()).model_dump()
+    except (NestlingError, ValidationError):
+        return _Listed().model_dump()
+
+
+class _Score(BaseModel):
+    f1: float
+
+
+class _Listed(BaseModel):
+    language: str = ""
+    labels: list[str] = []
+    megabytes: float = 0
+    scores: dict[str, _Score] = {}

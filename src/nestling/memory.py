@@ -3,8 +3,9 @@
 import ctypes
 import re
 import sys
-from contextlib import suppress
+from math import isnan
 from pathlib import Path
+from threading import Lock
 
 from nestling.errors import InvalidValueError
 
@@ -24,26 +25,34 @@ class Budget:
     def __init__(self, limit: float | None = None) -> None:
         self.limit, self.words = limit, MOST_WORDS if limit is None else _FIRST
         self._each = 0.0  # megabytes a word of a batch, at worst
+        self._lock = Lock()
+        if limit is not None and isnan(limit):
+            raise InvalidValueError("max_memory is not a number")
         if limit is not None and resident() > _SAFETY * limit:
             raise InvalidValueError(
                 f"max_memory is {limit:.0f} MB, but {resident():.0f} MB are taken before any text is read"
             )
 
-    def learn(self, before: float, highest: float) -> None:
-        """What batches took tells how many words are allowed; `before` them so much was held, and had been at most."""
-        if self.limit is None:
+    def learn(self, largest: int, before: float, highest: float) -> None:
+        """What a batch of so many words took tells how many are allowed.
+
+        `before` it so much was held, and `highest` is the most that ever had been. The next may be twice as large.
+        """
+        if self.limit is None or not largest:
             return
-        if peak() > highest:  # else they took no more than was there
-            self._each = max(self._each, (peak() - before) / self.words)
-        left = _SAFETY * (self.limit - resident())
-        allowed = int(left / self._each) if self._each else MOST_WORDS
-        self.words = max(1, min(allowed, 2 * self.words, MOST_WORDS))
+        with self._lock:
+            if peak() > highest:  # else it took no more than was there
+                self._each = max(self._each, (peak() - before) / largest)
+            left = _SAFETY * (self.limit - resident())
+            allowed = int(left / self._each) if self._each else MOST_WORDS
+            self.words = max(1, min(allowed, max(2 * largest, self.words), MOST_WORDS))
 
 
 def release() -> None:
     """Gives back to the system what is free but held: batches of many sizes leave a heap full of holes."""
-    with suppress(OSError, AttributeError):  # only the C library of GNU has it
-        ctypes.CDLL(None).malloc_trim(0)
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if hasattr(library, "malloc_trim"):  # that of GNU
+        library.malloc_trim(0)  # type: ignore[union-attr]
 
 
 def resident() -> float:

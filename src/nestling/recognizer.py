@@ -138,8 +138,11 @@ class Recognizer:
         """Passages of like length together: their numbers, they themselves, and the model's input."""
         made = list(passages(documents, room=self.room, size=self.size))
         device = next(self.model.parameters()).device
-        before, highest = resident(), peak()
+        is_limited = self.budget.limit is not None
+        before, highest = (resident(), peak()) if is_limited else (0.0, 0.0)
+        largest = 0
         for numbers in by_words(made, self.budget.words):
             own = [made[n] for n in numbers]
+            largest = max(largest, len(own) * max(passage.words for passage in own))
             yield numbers, own, self.batcher.batch(own).to(device)
-        self.budget.learn(before, highest)
+        self.budget.learn(largest, before, highest)

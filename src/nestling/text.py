@@ -206,7 +206,8 @@ def _sentence_starts(text: str, words: Iterable[Word]) -> Iterator[int]:
     is_over, previous, word, before, count = True, -1, "", "", 0
     for start, end in words:
         is_over = is_over or _is_too_long(count, word)
-        if is_over and not (start == previous and _closes(text, start, end)):
+        is_closing = start == previous and _closes(text, start, end) and count <= 1.1 * _LONGEST
+        if is_over and not is_closing:
             if previous < 0 or count > _LONGEST or not _goes_on(text[start:end], before, is_near=start == previous):
                 yield start
                 count = 0

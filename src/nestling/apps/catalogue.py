@@ -23,21 +23,17 @@ def models(as_json: Json = False) -> None:
     rows: list[dict[str, Any]] = []
     for folder in model_folders():
         figures = read_card(folder)
-        known = {key: figures.get(key) for key in ("language", "labels", "megabytes")}
-        f1 = {data: own.get("f1") for data, own in (figures.get("scores") or {}).items()}
-        rows.append({"name": folder.name, "folder": str(folder), **known, "f1": f1})
+        f1 = {data: own["f1"] for data, own in figures.pop("scores").items()}
+        rows.append({"name": folder.name, "folder": str(folder), **figures, "f1": f1})
     if as_json:
         print_json(rows)
         return
     if not rows:
         out.print("no models; nestling train makes one, and $NESTLING_MODELS names a folder of them", markup=False)
     for row in rows:
-        told = [row["language"], f"{row['megabytes']} MB" if row["megabytes"] else None]
-        out.print(f"[bold]{row['name']}[/bold]  " + visible("  ".join(str(t) for t in told if t)))
-        for line in (
-            ", ".join(map(str, row["labels"] or [])),
-            *(f"F1 {f1} on {data}" for data, f1 in row["f1"].items()),
-        ):
+        size = f"{row['megabytes']} MB" if row["megabytes"] else ""
+        out.print(visible("  ".join(filter(None, [row["name"], row["language"], size]))), style="bold", markup=False)
+        for line in (", ".join(row["labels"]), *(f"F1 {f1} on {data}" for data, f1 in row["f1"].items())):
             out.print(f"  {visible(line)}", markup=False)
 
 
