@@ -9,7 +9,7 @@ import torch
 from nestling import checkpoint
 from nestling.checkpoint import export, load, load_model
 from nestling.config import embedded
-from nestling.errors import CheckpointError, DataError, MissingExtraError
+from nestling.errors import CheckpointError, DataError, MissingExtraError, UnknownNameError
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
 from nestling.run import Run
@@ -30,8 +30,7 @@ def test_exported_models_find_the_same(tmp_path, tiny_transformer, precision, mo
     trained(tmp_path, settings)
     export(tmp_path / "run", tmp_path / "small", precision)
     assert size_of(tmp_path / "small") <= most * size_of(tmp_path / "run")
-    assert json.loads((tmp_path / "small" / "settings.json").read_text())["data"]["root"] is None
-    assert (tmp_path / "small" / "README.md").exists()
+    assert str(tmp_path) not in "".join(file.read_text() for file in (tmp_path / "small").glob("*.json"))
     before, after = load(tmp_path / "run"), load(tmp_path / "small")
     assert any(isinstance(m, Int8Linear) for m in after.model.modules()) == (
         precision == "int8" and int8.is_supported()
@@ -77,6 +76,38 @@ def test_what_a_package_has_is_not_shipped_again(tmp_path):
     assert size_of(tmp_path / "small") < 12e6 < size_of(folder)
     words = "encoder.model.embeddings.word_embeddings.weight"
     assert torch.equal(load_model(tmp_path / "small").model.state_dict()[words], run.built.model.state_dict()[words])
+
+
+def test_a_model_without_a_transformer_has_sixteen_bits(tmp_path, caplog):
+    trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
+    export(tmp_path / "run", tmp_path / "small", "int8")
+    with caplog.at_level(logging.WARNING):
+        load(tmp_path / "small")
+    assert not caplog.messages
+    assert json.loads((tmp_path / "small" / "manifest.json").read_text())["precision"] == "fp16"
+    with pytest.raises(UnknownNameError, match="precision"):
+        load(tmp_path / "small", precision="fp16")
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden_act": "nope"}, {"num_attention_heads": 0}, {"hidden_size": "x"}, {"vocab_size": 0}]
+)
+def test_transformers_from_anybody(tmp_path, tiny_transformer, change):
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+    config, manifest = tmp_path / "run" / "transformer" / "config.json", tmp_path / "run" / "manifest.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | change))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"files": {}}))
+    with pytest.raises(CheckpointError):
+        load(tmp_path / "run")
+
+
+def test_weights_that_are_not_finite(tmp_path, tiny_transformer):
+    run, _ = trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1))
+    weights = {name: weight.clone() for name, weight in run.built.model.state_dict().items()}
+    next(weight for name, weight in weights.items() if "query.weight" in name).fill_(float("nan"))
+    checkpoint.save_weights(tmp_path / "run", weights)
+    with pytest.raises(CheckpointError, match="not finite"):
+        load(tmp_path / "run", precision="int8")
 
 
 def test_damage_is_told(tmp_path, tiny_transformer):

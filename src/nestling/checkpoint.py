@@ -7,7 +7,6 @@ names is whole. The same holds for `training/state.json`, from which training go
 import json
 import logging
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from hashlib import file_digest
@@ -29,7 +28,7 @@ from nestling.nn import int8
 from nestling.nn.encoders import Transformer
 from nestling.packing import Precision, pack, unpack
 from nestling.recognizer import Decoder, Recognizer
-from nestling.settings import DecodingSettings, settings_of
+from nestling.settings import DecodingSettings, settings_of, without_places
 from nestling.training import Progress, Trainer
 from nestling.types import Labels
 
@@ -59,6 +58,7 @@ def _save_parts(folder: Path, built: Built) -> None:
 
 def save_decoding(folder: Path, decoder: Decoder) -> None:
     """Replaces how a saved model decodes; all else stays."""
+    folder = model_path(folder)
     settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
     decoding = DecodingSettings.model_validate(asdict(decoder))
     _write_json(folder / "settings.json", settings.model_copy(update={"decoding": decoding}).model_dump(mode="json"))
@@ -80,13 +80,11 @@ def _save_weights(folder: Path, weights: Mapping[str, Tensor], how: Mapping[str,
 def export(folder: Path | str, out: Path, precision: Precision) -> None:
     """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other."""
     built = load_model(folder)
-    data = built.settings.data.model_copy(update={"root": None})
+    if precision == "int8" and not _transformers(built.model):
+        precision = "fp16"  # there is nothing to compute in eight bits
     weights, borrowed = pack(built.model, precision, _of_embedded(built))
-    card = model_path(folder) / "README.md"
     with written_folder(out) as temporary:
-        _save_parts(temporary, replace(built, settings=built.settings.model_copy(update={"data": data})))
-        if card.is_file():
-            shutil.copyfile(card, temporary / card.name)
+        _save_parts(temporary, replace(built, settings=without_places(built.settings)))
         _save_weights(temporary, weights, {"precision": precision, "borrowed": borrowed})
 
 
@@ -157,6 +155,8 @@ def load(
     loaded so, unless fp32 is asked for. `max_memory` is what the process may take in megabytes: texts are then read in
     smaller batches where need be.
     """
+    if precision not in (None, "fp32", "int8"):
+        raise UnknownNameError("precision", str(precision), ["fp32", "int8"])
     built = load_model(folder)
     if (precision or _read_json(model_path(folder) / "manifest.json", dict).get("precision")) == "int8":
         _to_int8(built.model)
@@ -175,14 +175,21 @@ def load(
 
 def _to_int8(model: nn.Module) -> None:
     """Eight bits for all transformers; where that is not possible, a message and fp32."""
-    transformers = [part.model for part in model.modules() if isinstance(part, Transformer)]
+    transformers = _transformers(model)
     if not transformers:
         log.warning("int8 is for transformers, and this model has none: it runs in fp32")
     elif not int8.is_supported():
         log.warning("this processor or this torch cannot compute in int8: the model runs in fp32")
     else:
-        for transformer in transformers:
-            int8.quantize_transformer(transformer)
+        try:
+            for transformer in transformers:
+                int8.quantize_transformer(transformer)
+        except ValueError as error:
+            raise CheckpointError(f"the model cannot be computed in int8: {error}") from None
+
+
+def _transformers(model: nn.Module) -> list[nn.Module]:
+    return [part.model for part in model.modules() if isinstance(part, Transformer)]
 
 
 def _fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

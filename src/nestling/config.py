@@ -211,8 +211,9 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
             model = transformers.AutoModel.from_pretrained(where, config=config, use_safetensors=True, **safe)
         model = model.float()  # whatever it was saved in
         freeze(model, part.frozen)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # a folder may say anything, and transformers then raises anything
+        told = next(iter(str(error).splitlines()), type(error).__name__)
+        raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {told}") from error
     if hasattr(model, "pooler"):
         model.pooler = None  # nothing reads it
     positions = getattr(config, "max_position_embeddings", None) or 512

@@ -82,6 +82,12 @@ class Recognizer:
                 held, words = [], 0
         yield from self._found(held)
 
+    def inputs(self, gold: Iterable[Document], *, is_raw: bool = False) -> list[Document]:
+        """What the model is given of gold: raw text is met without gold's words, and so is all where it learnt so."""
+        if not (is_raw or self.from_raw_text):
+            return list(gold)
+        return [parse(document.text, id=document.id, language=self.language) for document in gold]
+
     def label_given(self, documents: Iterable[Document]) -> Iterator[Labelled]:
         """The labels that the model gives to the entities that documents have, borders untouched; in their order."""
         found: dict[int, list[Labelled]] = {}  # by the number of the passage

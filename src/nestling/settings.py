@@ -166,6 +166,26 @@ class Settings(_Settings):
         return {name: own["weight"] for name, own in self.heads.items()}
 
 
+def without_places(settings: Settings) -> Settings:
+    """The same without folders of the machine that it was made on: of files, names are left."""
+    data = settings.data
+    files = {part: Path(own).name for part in ("train", "dev", "test") if (own := getattr(data, part)) is not None}
+    parts = tuple(_without_place(part) for part in settings.encoder.parts)
+    changed = {
+        "data": data.model_copy(update={"root": None, **files}),
+        "encoder": settings.encoder.model_copy(update={"parts": parts}),
+    }
+    return settings.model_copy(update=changed)
+
+
+def _without_place(part: Part) -> Part:
+    if isinstance(part, VectorSettings):
+        return part.model_copy(update={"path": Path(part.path).name})
+    if isinstance(part, TransformerSettings) and Path(part.model).is_dir():  # else it is a name of the hub
+        return part.model_copy(update={"model": Path(part.model).name})
+    return part
+
+
 def config_path(name: str | Path) -> Path:
     """A file, or the configuration of that name that comes with nestling."""
     path = Path(name)

@@ -2,18 +2,20 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nestling.apps.data import print_json
 from nestling.apps.models import Folder, Format, Json, Language, Root
-from nestling.apps.sources import Reading, one_part
+from nestling.apps.sources import Named, Reading, one_part
 from nestling.apps.terminal import out, visible
 from nestling.data import corpora
 from nestling.evaluation.scores import score
-from nestling.text import parse
 from nestling.types import Document
+
+if TYPE_CHECKING:
+    from nestling.recognizer import Recognizer
 
 
 def export(
@@ -36,9 +38,12 @@ def export(
     """Write a small model for passing on: fewer bits, and nothing that the embedded encoder's package has anyway."""
     from nestling import checkpoint
 
+    reading = Reading(format, root, language)
+    gold = {data: _gold(one_part(data, reading), sentences) for data in check or []}  # before anything is written
     checkpoint.export(model, out_folder, precision)
     before, after = megabytes_of(checkpoint.model_path(model)), megabytes_of(out_folder)
-    rows = [_compared(model, out_folder, data, Reading(format, root, language), sentences) for data in check or []]
+    models = [checkpoint.load(model, precision="fp32"), checkpoint.load(out_folder)] if gold else []
+    rows = [{"data": data} | _compared(models, *own) for data, own in gold.items()]
     if as_json:
         print_json({"folder": str(out_folder), "precision": precision, "megabytes": after, "checks": rows})
         return
@@ -59,17 +64,15 @@ def _own_files(folder: Path) -> list[Path]:
     return found + [file for file in folder.glob("transformer*/*") if file.is_file()]
 
 
-def _compared(model: Path, exported: Path, data: str, reading: Reading, sentences: int | None) -> dict[str, Any]:
-    """F1 of both models, how far they agree, and CPU time; they take turns."""
-    from nestling.checkpoint import load
-
-    parts = one_part(data, reading)
+def _gold(parts: Named, sentences: int | None) -> tuple[list[Document], bool]:
+    """The documents to be judged by, and whether they are raw texts."""
     (gold,) = parts.read().values()
-    gold = corpora.first_sentences(gold, 0, sentences)
-    inputs: list[Document] = gold
-    models = [load(model, precision="fp32"), load(exported)]
-    if parts.is_raw or models[0].from_raw_text:
-        inputs = [parse(document.text, id=document.id, language=models[0].language) for document in gold]
+    return corpora.first_sentences(gold, 0, sentences), parts.is_raw
+
+
+def _compared(models: "list[Recognizer]", gold: list[Document], is_raw: bool) -> dict[str, Any]:
+    """F1 of both models, how far they agree, and CPU time; they take turns."""
+    inputs = models[0].inputs(gold, is_raw=is_raw)
     seconds = [0.0, 0.0]
     found: list[list[Document]] = [[], []]
     for start in range(0, len(inputs), 500):
@@ -79,7 +82,6 @@ def _compared(model: Path, exported: Path, data: str, reading: Reading, sentence
             seconds[n] += time.process_time() - began
     scores = [score(gold, documents).strict.f1 for documents in found]
     return {
-        "data": data,
         "f1_before": round(scores[0], 2),
         "f1": round(scores[1], 2),
         "agreement": round(score(found[0], found[1]).strict.f1, 2),

@@ -181,9 +181,7 @@ def opened(
     parts = one_part(data, reading)
     recognizer = load(model, answer=answer, precision=precision)
     (gold,) = parts.read().values()
-    if not (parts.is_raw or recognizer.from_raw_text):
-        return recognizer, gold, gold
-    return recognizer, gold, [parse(document.text, id=document.id, language=recognizer.language) for document in gold]
+    return recognizer, gold, recognizer.inputs(gold, is_raw=parts.is_raw)
 
 
 def predict(

@@ -20,9 +20,7 @@ from nestling.experiments.experiment import Part, Record, Training
 from nestling.recognizer import Decoder, Recognizer
 from nestling.run import Run
 from nestling.settings import Settings, VectorSettings
-from nestling.text import parse
 from nestling.tuning import EVERYTHING, trials
-from nestling.types import Document
 from nestling.vectors import Glove, GloveSettings, counted, write_vectors
 
 Told = Callable[[str], None]
@@ -156,7 +154,7 @@ class Store:
             return _of_training(run, None) | given_spans(mentions).as_json()
         if training.decoding != "as set":
             recognizer.decoder = _tuned(recognizer, training)
-        predicted = list(recognizer.pipe(_inputs(training, gold)))
+        predicted = list(recognizer.pipe(recognizer.inputs(gold, is_raw=_is_raw(training))))
         jsonl.write(predicted, file)
         scores = score(gold, predicted)
         decoding = {key: value for key, value in asdict(recognizer.decoder).items() if key != "thresholds"}
@@ -171,17 +169,14 @@ def _tuned(recognizer: Recognizer, training: Training) -> Decoder:
     """The decoder that is best on dev."""
     dev = corpora.load(training.corpus, "dev", root=training.settings.data.root)
     base, recognizer.decoder = recognizer.decoder, EVERYTHING
-    found = trials(dev, list(recognizer.pipe(_inputs(training, dev))), base)
+    inputs = recognizer.inputs(dev, is_raw=_is_raw(training))
+    found = trials(dev, list(recognizer.pipe(inputs)), base)
     methods = ("best",) if training.decoding == "tuned threshold" else ("best", "soft_nms")
     return next(trial.decoder for trial in found if trial.decoder.method in methods)
 
 
-def _inputs(training: Training, documents: list[Document]) -> list[Document]:
-    """What a model is given of documents: raw text without gold's words."""
-    entry = corpora.find(training.corpus)
-    if entry.unit != "document" and not training.settings.data.from_raw_text:
-        return documents
-    return [parse(document.text, id=document.id, language=entry.language) for document in documents]
+def _is_raw(training: Training) -> bool:
+    return corpora.find(training.corpus).unit == "document"
 
 
 def _of_training(run: Run, scores: Scores | None) -> Record:

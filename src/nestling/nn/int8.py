@@ -7,6 +7,7 @@ the sentences beside it.
 
 import warnings
 from collections.abc import Callable
+from math import isfinite
 
 import torch
 from torch import Tensor, nn
@@ -85,6 +86,8 @@ def quantize(model: nn.Module, run: Callable[[], object]) -> None:
     for name, linear in linears.items():
         if ranges[name]:  # else nothing goes through it
             low, high = min(low for low, _ in ranges[name]), max(high for _, high in ranges[name])
+            if not (isfinite(low) and isfinite(high)):
+                raise ValueError(f"what goes into {name} is not finite")
             parent, _, own = name.rpartition(".")
             setattr(model.get_submodule(parent), own, Int8Linear(linear, low, high))
 
