@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from records import ROOT, add
-from runs import command, figures, finished, given_of, parser_of
+from runs import command, figures, finished, parser_of
 
 from nestling.checkpoint import load
 from nestling.data import corpora
@@ -27,7 +27,9 @@ def main() -> None:
     if run is None:
         return
     gold = corpora.load(str(settings.data.corpus), given.part, root=settings.data.root)
-    scores = score(gold, load(folder).pipe(given_of(str(settings.data.corpus), gold)))
+    recognizer = load(folder)
+    is_raw = corpora.find(str(settings.data.corpus)).unit == "document"
+    scores = score(gold, recognizer.pipe(recognizer.inputs(gold, is_raw=is_raw)))
     add(
         {
             "experiment": given.experiment,

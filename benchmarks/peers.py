@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import venv
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from records import ROOT, add
 
 from nestling.config import embedded
 from nestling.data import corpora
+from nestling.data.statistics import smallest_epsilon
 from nestling.evaluation.scores import score
 from nestling.run import load_corpus
 from nestling.settings import DataSettings
@@ -29,11 +31,16 @@ from nestling.types import Document, Mention, Span
 
 FOLDER = ROOT / "runs" / "peers"
 CONTESTANTS = ROOT / "benchmarks" / "contestants"
-PEERS: dict[str, tuple[str, list[str], dict[str, str]]] = {  # script, what is installed, what it is told
-    "spancat": ("spacy_model.py", [], {"kind": "spancat"}),
-    "spacy ner": ("spacy_model.py", [], {"kind": "ner"}),
-    "token classification": ("token_classifier.py", [], {}),
-    "span_marker": ("span_marker_model.py", ["span-marker==1.8.1", "transformers==4.57.6", "torch==2.13.0"], {}),
+PEERS: dict[str, tuple[str, list[str], dict[str, str], str]] = {  # script, what is installed, what it is told, encoder
+    "spancat": ("spacy_model.py", [], {"kind": "spancat"}, "convolutions"),
+    "spacy ner": ("spacy_model.py", [], {"kind": "ner"}, "convolutions"),
+    "token classification": ("token_classifier.py", [], {}, "transformer"),
+    "span_marker": (
+        "span_marker_model.py",
+        ["span-marker==1.8.1", "transformers==4.57.6", "torch==2.13.0"],
+        {},
+        "transformer",
+    ),
 }
 
 
@@ -45,9 +52,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="what the tool is told besides")
     given = parser.parse_args()
-    started = time.monotonic()
     folder = trained(given.peer, given.corpus, given.sentences, given.seed, given.set)
-    seconds = time.monotonic() - started
     gold = corpora.load(given.corpus, "test")
     scores = score(gold, predicted(given.peer, folder, gold, given.corpus))
     interval = scores.interval()
@@ -57,14 +62,14 @@ def main() -> None:
             "corpus": given.corpus,
             "part": "test",
             "model": given.peer,
-            "encoder": "transformer" if "spa" not in given.peer or given.peer == "span_marker" else "convolutions",
+            "encoder": PEERS[given.peer][3],
             "seed": given.seed,
             "precision": round(scores.strict.precision, 2),
             "recall": round(scores.strict.recall, 2),
             "f1": round(scores.strict.f1, 2),
             "f1_low_and_high": [round(interval.low, 2), round(interval.high, 2)],
             "sentences": given.sentences,
-            "train_seconds": round(seconds, 1),
+            "train_seconds": float((folder.parent / ".ready").read_text()),
             "command": " ".join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
         }
     )
@@ -78,14 +83,18 @@ def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: 
         folder.mkdir(parents=True, exist_ok=True)
         parts = load_corpus(DataSettings(corpus=corpus, sentences=sentences))
         own = dict(PEERS[peer][2]) | {"seed": str(seed), "language": corpora.find(corpus).language}
-        if peer in ("token classification", "span_marker"):
+        lengths = Counter(len(e) for d in parts.train for e in d.entities if not e.is_discontinuous)
+        own["widest"] = str(smallest_epsilon(lengths))  # as our span head has it
+        if PEERS[peer][3] == "transformer":
             own["encoder"] = str(embedded())
         files = [
             written(folder / "train.jsonl", parts.train),
             written(folder / "dev.jsonl", parts.dev, parts.dev_inputs),
         ]
+        environment(peer, PEERS[peer][1])
+        started = time.monotonic()
         run(peer, "train", *files, str(folder / "model"), *(f"{k}={v}" for k, v in own.items()), *told)
-        (folder / ".ready").touch()
+        (folder / ".ready").write_text(f"{time.monotonic() - started:.1f}", encoding="utf-8")
     return folder / "model"
 
 
@@ -130,7 +139,7 @@ def written(path: Path, documents: list[Document], inputs: list[Document] | None
 
 def run(peer: str, *words: str) -> None:
     """Runs a tool's script in the tool's environment."""
-    script, packages, _ = PEERS[peer]
+    script, packages, *_ = PEERS[peer]
     subprocess.run([environment(peer, packages), str(CONTESTANTS / script), *words], check=True, env=os.environ)
 
 

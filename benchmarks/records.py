@@ -10,7 +10,7 @@ from nestling.data.files import written
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-KEY = ("experiment", "corpus", "part", "model", "encoder", "seed")
+KEY = ("experiment", "corpus", "part", "model", "encoder", "seed", "sentences", "threads")
 
 
 def _git(*words: str) -> str:
@@ -26,12 +26,12 @@ def records(experiment: str) -> list[dict[str, Any]]:
 
 
 def add(record: dict[str, Any]) -> None:
-    """Adds a record, in place of one of the same experiment, corpus, part, model, encoder and seed."""
+    """Adds a record, in place of one of the same key."""
     record = {**record, "commit": COMMIT}
-    key = [record[name] for name in KEY]
+    key = [record.get(name) for name in KEY]
     with (ROOT / "runs" / "records.lock").open("w") as lock:  # several benchmarks may run at once
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = [old for old in records(record["experiment"]) if [old[name] for name in KEY] != key]
+        kept = [old for old in records(record["experiment"]) if [old.get(name) for name in KEY] != key]
         with written(RESULTS / f"{record['experiment']}.json") as temporary:
             temporary.write_text(json.dumps([*kept, record], indent=1) + "\n", encoding="utf-8")
     print(json.dumps(record), flush=True)

@@ -7,12 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nestling.data import corpora
 from nestling.evaluation.scores import Scores
 from nestling.run import Run
 from nestling.settings import Settings
-from nestling.text import parse
-from nestling.types import Document
 
 
 def finished(settings: Settings, folder: Path, deadline: float = float("inf")) -> Run | None:
@@ -25,14 +22,6 @@ def finished(settings: Settings, folder: Path, deadline: float = float("inf")) -
             print("stopped; give the command again to go on", flush=True)
             return None
     return run
-
-
-def given_of(corpus: str, documents: list[Document]) -> list[Document]:
-    """What a model is given of documents: raw text without gold's words."""
-    entry = corpora.find(corpus)
-    if entry.unit != "document":
-        return documents
-    return [parse(document.text, id=document.id, language=entry.language) for document in documents]
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:

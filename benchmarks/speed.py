@@ -14,6 +14,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ FOLDER = ROOT / "runs" / "speed"
 HEADS = ("sequence", "span", "two_stage", "fragments", "grid")
 FLOOR = "bare encoder"
 LATENCIES = (20, 200, 2000)  # words of one text
+LONGEST_TEXT = {"token classification": 200, "span_marker": 20}  # words; more is cut off, and not read at all
 LENGTHS = (100, 1000, 10_000, 100_000)  # words of one document
 LABELS = (1, 10, 100)
 WIDEST = (5, 10, 20, 40)
@@ -51,11 +53,11 @@ def main() -> None:
     given = parser.parse_args()
     heads = given.heads if given.heads is not None else ["span", "two_stage"] if given.quick else list(HEADS)
     peers = given.peers if given.peers is not None else ["spancat"] if given.quick else list(PEERS)
-    sentences = [s for d in corpora.load("genia", "test") for s in d.sentences][: 300 if given.quick else 1000]
+    sentences = [s for d in corpora.load("genia", "test") for s in d.sentences]
     contestants = ours(heads, given.threads) | others(peers, given.threads) | engines(given.engines, given.threads)
     try:
-        rows = throughput(contestants, sentences, 3 if given.quick else 5)
-        merge(rows, latency(contestants, sentences, 10 if given.quick else 40))
+        rows = throughput(contestants, sentences, *((3, 100) if given.quick else (5, 300)))
+        merge(rows, latency(contestants, sentences, 10 if given.quick else 100))
         merge(rows, by_length(contestants, sentences, LENGTHS[: 2 if given.quick else 4]))
     finally:
         for contestant in contestants.values():
@@ -90,6 +92,7 @@ class Contestant:
     """A process that answers."""
 
     def __init__(self, python: str, script: str, setup: dict[str, Any], threads: int) -> None:
+        started = time.monotonic()
         self.process = subprocess.Popen(
             [python, str(CONTESTANTS / script)],
             stdin=subprocess.PIPE,
@@ -97,7 +100,8 @@ class Contestant:
             text=True,
             env=os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"},
         )
-        self.ready = float(self.ask(setup | {"threads": threads})["ready"])
+        self.ask(setup | {"threads": threads})
+        self.ready = time.monotonic() - started  # imports and all
 
     def ask(self, command: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -153,10 +157,10 @@ def others(peers: list[str], threads: int) -> dict[str, Contestant]:
     """Other tools; those that cannot be had are left out, with the reason."""
     made = {}
     for name in peers:
-        script, packages, _ = PEERS[name]
-        few = 60 if name == "span_marker" else 200
+        script, packages, *_ = PEERS[name]
+        few, epochs = (60, 1) if name == "span_marker" else (600, 10) if name.startswith("spa") else (200, 3)
         try:
-            model = trained(name, "genia", few, told=["epochs=1" if name == "span_marker" else "epochs=3"])
+            model = trained(name, "genia", few, told=[f"epochs={epochs}"])
             made[name] = Contestant(environment(name, packages), script, {"model": str(model)}, threads)
         except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
             print(f"{name} is left out: {error}", flush=True)
@@ -179,27 +183,29 @@ def engines(names: list[str], threads: int) -> dict[str, Contestant]:
 # What is measured
 
 
-def throughput(contestants: dict[str, Contestant], sentences: list[Sentence], rounds: int) -> Rows:
-    """Words a CPU second from words and from raw texts, as shares of the bare encoder in the same round."""
-    words = sum(map(len, sentences))
-    inputs = {"words": [[list(s.words)] for s in sentences], "texts": [" ".join(s.words) for s in sentences]}
-    for name, contestant in contestants.items():
-        if name.startswith(FLOOR):
-            contestant.ask({"run": "prepare", "texts": inputs["words"]})
-    seconds: dict[tuple[str, str], list[float]] = {}
+def throughput(contestants: dict[str, Contestant], sentences: list[Sentence], rounds: int, size: int) -> Rows:
+    """Words a CPU second from words and from raw texts, as shares of the bare encoder in the same round.
+
+    Every round has other sentences, in their order.
+    """
     rows: Rows = {name: {"ready_seconds": round(c.ready, 2)} for name, c in contestants.items()}
+    speeds: dict[tuple[str, str], list[float]] = {}
     for number in range(rounds + 1):  # the first is to get warm
+        own = [sentences[n % len(sentences)] for n in range(number * size, (number + 1) * size)]
+        inputs = {"words": [[list(s.words)] for s in own], "texts": [" ".join(s.words) for s in own]}
         for name, contestant in contestants.items():
+            if name.startswith(FLOOR):
+                contestant.ask({"run": "prepare", "texts": inputs["words"]})
             for what in ways(name):
                 answer = contestant.ask({"run": what, "texts": inputs[what]})
                 if number:
-                    seconds.setdefault((name, what), []).append(answer["cpu"])
-                rows[name] |= {"megabytes": round(answer["megabytes"]), "found": answer["found"]}
-    floor = seconds[FLOOR, "words"]
-    for (name, what), own in seconds.items():
-        shares = [base / mine for base, mine in zip(floor, own, strict=True)]
+                    speeds.setdefault((name, what), []).append(sum(map(len, own)) / answer["cpu"])
+                    rows[name]["found"] = rows[name].get("found", 0) + answer["found"]
+                rows[name]["megabytes"] = round(answer["megabytes"])
+    for (name, what), mine in speeds.items():
+        shares = [speed / base for speed, base in zip(mine, speeds[FLOOR, "words"], strict=True)]
         rows[name] |= {
-            f"words_per_cpu_second_from_{what}": round(words / statistics.median(own), 1),
+            f"words_per_cpu_second_from_{what}": round(statistics.median(mine), 1),
             f"share_of_bare_encoder_from_{what}": round(statistics.median(shares), 3),
             f"share_from_{what}_lowest_and_highest": [round(min(shares), 3), round(max(shares), 3)],
         }
@@ -216,21 +222,17 @@ def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times
     """Milliseconds for one text of so many words: the middle one, and all but one in a hundred."""
     rows: Rows = {name: {} for name in contestants}
     for size in LATENCIES:
-        count = max(times * 20 // size, 5)
-        taken: dict[str, list[float]] = {name: [] for name in contestants}
-        for start in range(count):
+        taken: dict[str, list[float]] = {n: [] for n in contestants if size <= LONGEST_TEXT.get(n, size)}
+        for start in range(times if size < max(LATENCIES) else times // 10):
             text = joined(sentences, size, start)
-            for name, contestant in contestants.items():
-                if size == max(LATENCIES) and name == "span_marker":
-                    continue  # minutes
-                given: list[Any] = [text] if name.startswith(FLOOR) else [" ".join(w for own in text for w in own)]
+            for name, own in taken.items():
+                given: list[Any] = [text] if name.startswith(FLOOR) else [" ".join(w for words in text for w in words)]
                 if name.startswith(FLOOR):
-                    contestant.ask({"run": "prepare", "texts": given})
-                taken[name].append(1000 * contestant.ask({"run": "alone", "texts": given})["wall"])
+                    contestants[name].ask({"run": "prepare", "texts": given})
+                own.append(1000 * contestants[name].ask({"run": "alone", "texts": given})["wall"])
         for name, own in taken.items():
-            if own:
-                rows[name][f"milliseconds_{size}_words_p50"] = round(statistics.median(own), 2)
-                rows[name][f"milliseconds_{size}_words_p99"] = round(sorted(own)[round(0.99 * (len(own) - 1))], 2)
+            rows[name][f"milliseconds_{size}_words_p50"] = round(statistics.median(own), 2)
+            rows[name][f"milliseconds_{size}_words_p99"] = round(sorted(own)[round(0.99 * (len(own) - 1))], 2)
     return rows
 
 
@@ -245,7 +247,7 @@ def by_length(contestants: dict[str, Contestant], sentences: list[Sentence], siz
             text = " ".join(word for own in joined(sentences, size, 0) for word in own)
             answer = contestant.ask({"run": "texts", "texts": [text]})
             rows[name][f"words_per_cpu_second_of_{size}_words"] = round(size / answer["cpu"], 1)
-            rows[name]["megabytes"] = round(answer["megabytes"])
+            rows[name][f"megabytes_of_{size}_words"] = round(answer["megabytes"])
     return rows
 
 

@@ -13,8 +13,8 @@ HEAD = """# Results
 
 Made by `python benchmarks/tables.py` from `benchmarks/results/*.json`; every record has the command and the commit that
 it comes from. F1 is strict: all borders and the label. Test is looked at once a configuration; what was chosen was
-chosen on dev. The transformer is all-MiniLM-L6-v2 (22 million parameters, uncased), with hashed affixes beside it; the
-papers use BERT-large and the like. Several seeds: the mean ± the standard deviation.
+chosen on dev. The transformer is all-MiniLM-L6-v2 (22 million parameters, uncased); the papers use BERT-large and the
+like. Several seeds: the mean ± the standard deviation.
 """
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 GROUPS = {"f1_1_4": "1–4 words", "f1_5_9": "5–9", "f1_10_up": "10 or more", "f1_never_enumerated": "never enumerated"}
@@ -81,7 +81,8 @@ def section(name: str, about: str, columns: dict[str, str]) -> str:
 
 
 def key_of(record: Record) -> tuple[str, str, str, int | None]:
-    return record["corpus"], record["model"], record["encoder"], record.get("sentences")
+    where = record["corpus"] if record["part"] == "test" else f"{record['corpus']}, {record['part']}"
+    return where, record["model"], record["encoder"], record.get("sentences")
 
 
 def mean(same: list[Record], key: str) -> str:
@@ -95,7 +96,7 @@ def mean(same: list[Record], key: str) -> str:
 
 def _has_gold(record: Record, key: str) -> bool:
     """Whether an F1 of a group is one of something."""
-    return record.get(key.replace("f1_", "gold_", 1), 1) != 0
+    return not key.startswith("f1_") or record.get(key.replace("f1_", "gold_", 1), 1) != 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""spaCy's ner or spancat over its own convolutions, as its quickstart for CPUs sets them up."""
+"""spaCy's ner or spancat over its own convolutions, with the defaults of the two."""
 
 import sys
 from pathlib import Path

@@ -39,7 +39,7 @@ def card(
         "heads": {head: own["weight"] for head, own in settings["heads"].items()},
         "answer": settings["answer"],
         "trained_on": {corpus: corpora.find(corpus).terms for corpus in trained_on},
-        "from_raw_text": data["from_raw_text"],
+        "from_raw_text": data["from_raw_text"] or any(corpora.find(c).unit == "document" for c in trained_on),
         "megabytes": round(megabytes, 1),
         "scores": {own.data: _figures(own) for own in judged},
     }
@@ -61,7 +61,7 @@ def page(figures: Mapping[str, Any], notes: str = "") -> str:
     """The figures as Markdown, with notes on limits and failures behind them."""
     name = figures["name"]
     heads = " and ".join(figures["heads"])
-    how = "raw text, split as in use" if figures["from_raw_text"] else "words as the corpus has them"
+    how = "raw text, split as in use" if figures["from_raw_text"] else "words as they were given"
     lines = [
         f"# {name}",
         "",
@@ -69,8 +69,8 @@ def page(figures: Mapping[str, Any], notes: str = "") -> str:
         "",
         f"* Encoder: {' + '.join(figures['encoder'])}; heads: {heads}; {figures['answer']} answers.",
         f"* {figures['megabytes']} MB.",
-        f"* Learnt from {how}:",
-        *(f"  * {corpus}: {terms or 'no licence is stated'}" for corpus, terms in figures["trained_on"].items()),
+        f"* Learnt from {how}.",
+        *(f"* {corpus}: {terms or 'no licence is stated'}." for corpus, terms in figures["trained_on"].items()),
         "",
         "```python",
         "import nestling",
@@ -94,7 +94,7 @@ def _score_lines(data: str, own: Mapping[str, Any]) -> list[str]:
         _row("all", own, f"{own['f1']} ({interval})"),
         *(_row(label, score, str(score["f1"])) for label, score in own["by_label"].items()),
         "",
-        f"{own['words_per_cpu_second']} words a CPU second, on one thread, where this card was made.",
+        f"{own['words_per_cpu_second']} words a CPU second, split already, on one thread, where this card was made.",
         "",
     ]
 

@@ -46,8 +46,11 @@ def make_card(
     root: Root = None,
 ) -> None:
     """Judge a model and write its card: README.md and card.json in its folder."""
+    import torch
+
     from nestling.checkpoint import load_model, model_path
 
+    torch.set_num_threads(1)  # as the card says
     folder = model_path(model)
     built = load_model(folder)
     judged = []
