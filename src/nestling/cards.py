@@ -26,13 +26,13 @@ class Judgement:
 
 
 def card(
-    name: str, settings: Mapping[str, Any], labels: Sequence[str], judged: Sequence[Judgement], megabytes: float
+    folder: Path, settings: Mapping[str, Any], labels: Sequence[str], judged: Sequence[Judgement] = ()
 ) -> dict[str, Any]:
-    """The figures of a model, whose settings are those of its settings.json."""
+    """The figures of the model in a folder, whose settings are those of its settings.json."""
     data = settings["data"]
     trained_on = [corpus for corpus in (data["corpus"], *data["also"]) if corpus]
     return {
-        "name": name,
+        "name": folder.name,
         "language": data["language"] or (corpora.find(trained_on[0]).language if trained_on else "en"),
         "labels": list(labels),
         "encoder": [part.get("model") or part["kind"] for part in settings["encoder"]["parts"]],
@@ -40,9 +40,19 @@ def card(
         "answer": settings["answer"],
         "trained_on": {corpus: corpora.find(corpus).terms for corpus in trained_on},
         "from_raw_text": data["from_raw_text"] or any(corpora.find(c).unit == "document" for c in trained_on),
-        "megabytes": round(megabytes, 1),
+        "megabytes": round(megabytes_of(folder), 1),
         "scores": {own.data: _figures(own) for own in judged},
     }
+
+
+def megabytes_of(folder: Path) -> float:
+    """What a model takes, without its training."""
+    return round(sum(file.stat().st_size for file in _own_files(folder)) / 1e6, 2)
+
+
+def _own_files(folder: Path) -> list[Path]:
+    found = [file for file in folder.glob("*") if file.is_file() and file.suffix in (".json", ".safetensors")]
+    return found + [file for file in folder.glob("transformer*/*") if file.is_file()]
 
 
 def _figures(own: Judgement) -> dict[str, Any]:

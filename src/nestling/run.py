@@ -17,6 +17,7 @@ from typing import Any
 
 from accelerate import Accelerator
 
+from nestling.cards import card, write_card
 from nestling.checkpoint import load_state, save_model, save_state, save_weights
 from nestling.config import build, learnt, resolved
 from nestling.data import corpora
@@ -217,26 +218,13 @@ class Run:
 
     def _write_card(self) -> None:
         progress, data = self.trainer.progress, self.settings.data
-        heads = ", ".join(f"{name} (weight {own['weight']:g})" for name, own in self.settings.heads.items())
+        figures = card(self.folder, self.settings.model_dump(), list(self.built.batcher.labels))
         lines = [
-            f"# {self.folder.name}",
-            "",
-            f"A nestling model for {', '.join(self.built.batcher.labels)}.",
-            "",
-            f"* Trained on: {data.corpus or data.train}, {len(self.corpus.train)} documents",
-            f"* Heads: {heads}; {self.settings.answer} answers",
-            f"* Best {self.measure} on dev: {progress.best:.2f}, epoch {progress.best_epoch + 1} of {progress.epoch}",
-            "* Settings: settings.json; every epoch: metrics.jsonl",
-            "",
-            "```python",
-            "import nestling",
-            f'recognizer = nestling.load("{self.folder.name}")',
-            'recognizer("Your text.").mentions',
-            "```",
-            "",
+            f"Trained on {data.corpus or data.train}, {len(self.corpus.train)} documents. "
+            f"Best {self.measure} on dev: {progress.best:.2f}, epoch {progress.best_epoch + 1} of {progress.epoch}.",
+            "Settings are in settings.json, every epoch in metrics.jsonl.",
         ]
-        with written(self.folder / "README.md") as temporary:
-            temporary.write_text("\n".join(lines), encoding="utf-8")
+        write_card(self.folder, figures, "\n".join(lines))
 
 
 def digest_of(documents: Iterable[Document]) -> str:

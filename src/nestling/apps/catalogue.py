@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from nestling.apps.data import print_json
-from nestling.apps.exporting import megabytes_of
 from nestling.apps.models import Folder, Json, Root, opened
 from nestling.apps.sources import Reading
 from nestling.apps.terminal import out, visible
@@ -60,6 +59,6 @@ def make_card(
         found = list(recognizer.pipe(inputs))
         words = sum(len(sentence) for document in inputs for sentence in document.sentences)
         judged.append(Judgement(data, score(gold, found), words / (time.process_time() - began)))
-    figures = card(folder.name, built.settings.model_dump(), list(built.batcher.labels), judged, megabytes_of(folder))
+    figures = card(folder, built.settings.model_dump(), list(built.batcher.labels), judged)
     write_card(folder, figures, Source(notes).text() if notes else "")
     out.print(str(folder / "README.md"), markup=False)

@@ -10,6 +10,7 @@ from nestling.apps.data import print_json
 from nestling.apps.models import Folder, Format, Json, Language, Root
 from nestling.apps.sources import Named, Reading, one_part
 from nestling.apps.terminal import out, visible
+from nestling.cards import megabytes_of
 from nestling.data import corpora
 from nestling.evaluation.scores import score
 from nestling.types import Document
@@ -52,16 +53,6 @@ def export(
         lost, same, ratio = row["f1"] - row["f1_before"], row["agreement"], row["times_as_fast"]
         told = f"F1 {row['f1']:.2f}, before {row['f1_before']:.2f} ({lost:+.2f}); {same:.1f} % of entities are the same"
         out.print(f"{visible(row['data'])}: {told}; {ratio:.2f} times as fast", markup=False)
-
-
-def megabytes_of(folder: Path) -> float:
-    """What a model takes, without its training."""
-    return round(sum(file.stat().st_size for file in _own_files(folder)) / 1e6, 2)
-
-
-def _own_files(folder: Path) -> list[Path]:
-    found = [file for file in folder.glob("*") if file.is_file() and file.suffix in (".json", ".safetensors")]
-    return found + [file for file in folder.glob("transformer*/*") if file.is_file()]
 
 
 def _gold(parts: Named, sentences: int | None) -> tuple[list[Document], bool]:
