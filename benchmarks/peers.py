@@ -30,6 +30,7 @@ from nestling.text import parse
 from nestling.types import Document, Mention, Span
 
 FOLDER = ROOT / "runs" / "peers"
+READY = "ready.json"  # of a model: what it was told and how long it took
 CONTESTANTS = ROOT / "benchmarks" / "contestants"
 PEERS: dict[str, tuple[str, list[str], dict[str, str], str]] = {  # script, what is installed, what it is told, encoder
     "spancat": ("spacy_model.py", [], {"kind": "spancat"}, "convolutions"),
@@ -69,7 +70,7 @@ def main() -> None:
             "f1": round(scores.strict.f1, 2),
             "f1_low_and_high": [round(interval.low, 2), round(interval.high, 2)],
             "sentences": given.sentences,
-            "train_seconds": float((folder.parent / ".ready").read_text()),
+            **json.loads((folder.parent / READY).read_text(encoding="utf-8")),
             "command": " ".join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
         }
     )
@@ -79,22 +80,24 @@ def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: 
     """The folder of a tool's model, trained if it is not there."""
     name = "-".join([peer.replace(" ", "_"), corpus, *([str(sentences)] if sentences else []), str(seed), *told])
     folder = FOLDER / "models" / name
-    if not (folder / ".ready").exists():
+    if not (folder / READY).exists():
         folder.mkdir(parents=True, exist_ok=True)
         parts = load_corpus(DataSettings(corpus=corpus, sentences=sentences))
         own = dict(PEERS[peer][2]) | {"seed": str(seed), "language": corpora.find(corpus).language}
         lengths = Counter(len(e) for d in parts.train for e in d.entities if not e.is_discontinuous)
         own["widest"] = str(smallest_epsilon(lengths))  # as our span head has it
-        if PEERS[peer][3] == "transformer":
-            own["encoder"] = str(embedded())
+        own |= dict(option.split("=") for option in told)
         files = [
             written(folder / "train.jsonl", parts.train),
             written(folder / "dev.jsonl", parts.dev, parts.dev_inputs),
         ]
         environment(peer, PEERS[peer][1])
         started = time.monotonic()
-        run(peer, "train", *files, str(folder / "model"), *(f"{k}={v}" for k, v in own.items()), *told)
-        (folder / ".ready").write_text(f"{time.monotonic() - started:.1f}", encoding="utf-8")
+        encoder = [f"encoder={embedded()}"] if PEERS[peer][3] == "transformer" else []
+        options = [f"{key}={value}" for key, value in own.items()]
+        run(peer, "train", *files, str(folder / "model"), *options, *encoder)
+        made = {"train_seconds": round(time.monotonic() - started, 1), "told": own}
+        (folder / READY).write_text(json.dumps(made), encoding="utf-8")
     return folder / "model"
 
 
