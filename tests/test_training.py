@@ -172,6 +172,17 @@ def test_frozen_layers_stay_as_they_were(tmp_path, tiny_transformer):
         trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=4)), name="other")
 
 
+@pytest.mark.parametrize("layers", [0, 1])
+def test_the_lowest_layers_alone(tmp_path, tiny_transformer, layers):
+    trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, layers=layers), epochs=1))
+    names = list(load(tmp_path / "run").model.state_dict())
+    assert any("model.embeddings." in name for name in names)
+    assert any("encoder.layer.0." in name for name in names) == (layers == 1)
+    assert not any("encoder.layer.1." in name for name in names)
+    with pytest.raises(SettingsError, match="it has 2 layers, not 3"):
+        trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, layers=3)), name="other")
+
+
 def test_a_transformer_that_is_remembered_stays_as_it_was(tmp_path, tiny_transformer):
     settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, is_remembered=True), epochs=2)
     run = Run(settings_of(settings, "test"), tmp_path / "run")

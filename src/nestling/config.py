@@ -205,6 +205,7 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
         config = transformers.AutoConfig.from_pretrained(where, **safe)
         for key in _ATTENTION_DROPOUT & set(config.to_dict()):
             setattr(config, key, part.attention_dropout)
+        config.num_hidden_layers = _layers(part, config.num_hidden_layers)
         if saved:
             model = transformers.AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
         else:
@@ -221,6 +222,12 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
     limit = min(int(tokenizer.model_max_length), positions - (0 if before is None else before + 1))
     memory = Memory() if part.is_remembered and not saved else None  # in use, sentences do not come again
     return Transformer(name, model, pooling=part.pooling, memory=memory), PieceIndexer(tokenizer, limit)
+
+
+def _layers(part: TransformerSettings, depth: int) -> int:
+    if part.layers is not None and part.layers > depth:
+        raise ValueError(f"it has {depth} layers, not {part.layers}")
+    return depth if part.layers is None else part.layers
 
 
 def embedded() -> Path:

@@ -42,6 +42,9 @@ class TransformerSettings(_Settings):
 
     kind: Literal["transformer"] = "transformer"
     model: str = "embedded"
+    layers: int | None = Field(
+        default=None, ge=0, description="use the lowest so many layers only: faster; 0 is the embeddings alone"
+    )
     pooling: Literal["max", "mean", "first"] = "max"
     context: int = Field(default=0, ge=0, description="pieces of neighbouring sentences encoded together; 0: none")
     attention_dropout: float = Field(
