@@ -42,9 +42,8 @@ def figures(run: Run, scores: Scores | None) -> dict[str, Any]:
     """The figures of one trained model on one part; without scores, those of training alone."""
     rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     settings = run.settings
-    tops = [settings.encoder.top.kind] if settings.encoder.top else []
     return {
-        "encoder": " + ".join([*(part.kind for part in settings.encoder.parts), *tops]),
+        "encoder": str(settings.encoder),
         "seed": settings.training.seed,
         "precision": round(scores.strict.precision, 2) if scores else None,
         "recall": round(scores.strict.recall, 2) if scores else None,

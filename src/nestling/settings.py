@@ -117,6 +117,16 @@ class EncoderSettings(_Settings):
         """How many pieces are encoded together."""
         return max((part.context for part in self.parts if isinstance(part, TransformerSettings)), default=0)
 
+    def __str__(self) -> str:
+        """What stands side by side and on top, as records name it."""
+        return " + ".join([*map(_described, self.parts), *([self.top.kind] if self.top else [])])
+
+
+def _described(part: Part) -> str:
+    if not isinstance(part, TransformerSettings) or part.layers is None:
+        return part.kind
+    return f"transformer of {part.layers} layers" if part.layers else "embeddings"
+
 
 class DecodingSettings(_Settings):
     """How candidates become entities."""

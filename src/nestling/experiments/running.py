@@ -182,10 +182,9 @@ def _is_raw(training: Training) -> bool:
 def _of_training(run: Run, scores: Scores | None) -> Record:
     rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     settings = run.settings
-    tops = [settings.encoder.top.kind] if settings.encoder.top else []
     figures = None if scores is None else scores.strict
     return {
-        "encoder": " + ".join([*(part.kind for part in settings.encoder.parts), *tops]),
+        "encoder": str(settings.encoder),
         "seed": settings.training.seed,
         "precision": figures and round(figures.precision, 2),
         "recall": figures and round(figures.recall, 2),
