@@ -71,11 +71,14 @@ def analyze_files(
     )
     if fit_thresholds:
         typer.echo(_thresholds(found))
-        return
+    else:
+        _show(found, out_file, f"{gold}: {', '.join(given)}", as_json)
+
+
+def _show(found: Analysis, out_file: Path | None, title: str, as_json: bool) -> None:
     if out_file is not None:
         with written(out_file) as temporary:
-            text = page(found, title=f"{gold}: {', '.join(given)}")
-            temporary.write_bytes(text.encode("utf-8", "replace"))  # names of files may be no text
+            temporary.write_bytes(page(found, title=title).encode("utf-8", "replace"))  # names of files may be no text
     if as_json:
         typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=1))
     elif out_file is not None:

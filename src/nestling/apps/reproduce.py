@@ -62,12 +62,7 @@ def reproduce(
     if name not in EXPERIMENTS:
         raise UnknownNameError("experiment", name, EXPERIMENTS)
     experiment = EXPERIMENTS[name]
-    trainings = [
-        training
-        for seed in range(seeds)
-        for training in experiment.trainings(size, seed)
-        if not only or training.corpus in only
-    ]
+    trainings = _chosen(experiment, size, seeds, only or [])
     if not trainings:
         where = f"on {', '.join(only)}" if only else f"at {size} size"
         raise DataError(f"{name} is not run {where}")
@@ -80,6 +75,11 @@ def reproduce(
         _print(experiment, found)
     if plots is not None and found:
         _save(experiment, name, found, trainings, store, plots)
+
+
+def _chosen(experiment: "Experiment", size: "Size", seeds: int, only: list[str]) -> "list[Training]":
+    every = (training for seed in range(seeds) for training in experiment.trainings(size, seed))
+    return [training for training in every if not only or training.corpus in only]
 
 
 def _list(experiments: "dict[str, Experiment]", store: "Store", size: "Size", as_json: bool) -> None:
