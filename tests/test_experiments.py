@@ -14,7 +14,7 @@ from nestling.types import Document, Entity
 from tests.apps.test_cli import nestling  # noqa: F401
 
 
-@pytest.mark.parametrize("size", ["laptop", "paper"])
+@pytest.mark.parametrize("size", ["light", "laptop", "paper"])
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_is_well_formed(name, size):
     experiment = EXPERIMENTS[name]
@@ -35,6 +35,15 @@ def test_alpha_of_zero_and_one_are_the_single_models_of_the_main_table():
     assert single[0] == main[1]  # SpanNER
     assert single[1] == main[2]  # α 0.1
     assert EXPERIMENTS["two-stage-ablation"].trainings("laptop", 0)[0].settings.data.sentences == 2087
+
+
+def test_light_is_the_same_over_the_light_encoder():
+    laptop, light = (EXPERIMENTS["two-stage-ablation"].trainings(size, 2)[1].settings for size in ("laptop", "light"))
+    assert light.heads == laptop.heads
+    assert light.data == laptop.data
+    assert light.encoder == load_settings("conll04-light").encoder != laptop.encoder
+    assert light.training.seed == 2
+    assert configured("weibo", "light", 0) == configured("weibo", "laptop", 0)  # has no transformer
 
 
 def test_configurations_by_name():

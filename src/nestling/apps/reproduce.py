@@ -36,8 +36,8 @@ def reproduce(
         False
     ),
     size: Annotated[
-        Literal["laptop", "paper"],
-        typer.Option(help="The embedded encoder, or the encoders and settings of the papers."),
+        Literal["light", "laptop", "paper"],
+        typer.Option(help="The embeddings of the embedded encoder, all of it, or the papers' encoders and settings."),
     ] = "laptop",
     seeds: Annotated[int, typer.Option(min=1, help="Train so many times, with other seeds.")] = 1,
     only: Annotated[list[str] | None, typer.Option("--corpus", help="Only this corpus; may be given again.")] = None,

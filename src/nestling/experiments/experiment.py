@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nestling.settings import Settings, config_names, config_path, load_settings, settings_of
+from nestling.settings import Settings, TransformerSettings, config_names, config_path, load_settings, settings_of
 
-Size = Literal["laptop", "paper"]
+Size = Literal["light", "laptop", "paper"]
 Decoding = Literal["as set", "tuned", "tuned threshold"]
 Part = Literal["dev", "test"]
 Record = dict[str, Any]
@@ -42,16 +42,29 @@ class Experiment:
 
 def available(names: Sequence[str], size: Size, prefix: str = "") -> list[str]:
     """Those that have a configuration of this size."""
-    ending = "-laptop" if size == "laptop" else ""
-    return [name for name in names if f"{prefix}{name}{ending}" in config_names()]
+    return [name for name in names if _named(f"{prefix}{name}", size) in config_names()]
 
 
 def configured(name: str, size: Size, seed: int, *changes: str, heads: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a configuration, with changes; `heads` replaces all heads, the one of largest weight answers."""
-    path = config_path(f"{name}-laptop" if size == "laptop" else name)
+    path = config_path(_named(name, size))
     settings = load_settings(path, [f"training.seed={seed}", *changes])
+    if size == "light":
+        settings = _light(settings)
     if heads is None:
         return settings
     answer = max(heads, key=lambda head: heads[head].get("weight", 1.0))
     known = {head: settings.heads.get(head, {}) | own for head, own in heads.items()}
     return settings_of(settings.model_dump() | {"heads": known, "answer": answer}, str(path))
+
+
+def _named(name: str, size: Size) -> str:
+    return name if size == "paper" else f"{name}-laptop"
+
+
+def _light(settings: Settings) -> Settings:
+    """The same over the light encoder, and trained as that is; what has no transformer stays as it is."""
+    if not any(isinstance(part, TransformerSettings) for part in settings.encoder.parts):
+        return settings
+    light = load_settings("conll04-light", [f"training.seed={settings.training.seed}"])
+    return settings.model_copy(update={"encoder": light.encoder, "training": light.training})
