@@ -38,8 +38,10 @@ def _ablations(size: Size, seed: int) -> list[Training]:
 
 
 def _lengths(size: Size, seed: int) -> list[Training]:
-    rivals = _rivals("litbank", size, seed)
-    return rivals and [*rivals, _model("litbank", size, seed, "without regressor", *ABLATIONS["without regressor"])]
+    if not (rivals := _rivals("litbank", size, seed)):
+        return []
+    full, *others = rivals
+    return [full, _model("litbank", size, seed, "without regressor", *ABLATIONS["without regressor"]), *others]
 
 
 def _windows(size: Size, seed: int) -> list[Training]:
