@@ -28,6 +28,18 @@ SPEED = {
     "milliseconds_20_words_p50": "ms for 20 words",
     "megabytes": "MB",
 }
+PACE = {
+    "share_of_bare_encoder": "share of the bare encoder",
+    "words_per_cpu_second": "words/CPU-s",
+    "bare_words_per_cpu_second": "bare",
+}
+INT8 = {
+    "f1_before": "F1 in fp32",
+    "f1": "F1 in int8",
+    "agreement": "% of entities that agree",
+    "times_as_fast": "times as fast",
+    "megabytes": "MB",
+}
 SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is said of it, columns
     ("two-stage", "Decoding tuned on dev.", SCORES),
     ("two-stage-lengths", "Split by book. Decoding tuned on dev.", SCORES | GROUPS),
@@ -43,6 +55,8 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("bundling-tagging", "On dev.", SCORES | {"train_seconds": "seconds of training"}),
     ("bundling-features", "On dev.", SCORES),
     ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
+    ("two_stage_speed", "Prediction beside the bare transformer, one thread, in turns.", PACE),
+    ("int8", "Eight bits beside the same model in fp32.", INT8),
     ("light", "Without a transformer.", SCORES),
     ("peers", "Other tools, trained on the same sentences.", SCORES),
     ("speed", "One interleaved run, one thread; see docs/performance.md.", SPEED),
