@@ -19,7 +19,7 @@ LAYERS = (  # a module may import from rows above its own, and from its own row 
     ("data.formats", "data.features", "heads.head"),
     ("data.statistics", "data.batches", "heads"),
     ("data.corpora", "model"),
-    ("recognizer", "training", "packing", "cards"),
+    ("recognizer", "training", "packing", "cards", "pretrained"),
     ("settings",),
     ("config",),
     ("checkpoint",),

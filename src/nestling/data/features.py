@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 from zlib import crc32
@@ -16,7 +17,6 @@ import torch
 from torch import Tensor
 
 from nestling.data.taggers import Tagger
-from nestling.errors import InvalidValueError
 from nestling.nn.batch import Pieces, Spellings
 
 _MOST_KNOWN = 500_000  # words whose numbers are remembered
@@ -36,17 +36,31 @@ class Indexer(Protocol):
         ...
 
 
+class PieceTokenizer(Protocol):
+    """Cuts texts into numbered pieces; `first` and `last` stand around every row."""
+
+    first: int
+    last: int
+    padding: int
+    unknown: int
+
+    def __call__(self, texts: list[str]) -> list[list[int]]:
+        """The pieces of each text."""
+        ...
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes what it is made from."""
+        ...
+
+
 class PieceIndexer:
     """Words as sub-words in rows of at most `limit` pieces. Words of a long sentence stand in two overlapping rows.
 
     A single word of more pieces than a row holds is known by those that fit.
     """
 
-    def __init__(self, tokenizer: Any, limit: int) -> None:
+    def __init__(self, tokenizer: PieceTokenizer, limit: int) -> None:
         self.tokenizer, self.room, self.vocabulary = tokenizer, limit - 2, list[str]()
-        self.first = _special(tokenizer, "cls_token_id", "bos_token_id")
-        self.last = _special(tokenizer, "sep_token_id", "eos_token_id")
-        self.padding = _special(tokenizer, "pad_token_id", "eos_token_id")
         self.before = _before(tokenizer)
         self._known: dict[str, tuple[int, ...]] = {}
         self._lock = Lock()
@@ -66,17 +80,17 @@ class PieceIndexer:
             for sentence in passage:
                 places.append(found[: len(sentence)])
                 found = found[len(sentence) :]
-        return _pieces(rows, places, self.padding)
+        return _pieces(rows, places, self.tokenizer.padding)
 
     def _placed(self, words: list[tuple[int, ...]], rows: list[list[int]]) -> list[tuple[int, int, int]]:
         """Adds the rows of a passage; gives the row, first piece and number of pieces of each word."""
         found: list[tuple[int, int, int]] = []
         for start, stop, keep in windows([len(word) for word in words], self.room):
-            row, offsets = [self.first], []
+            row, offsets = [self.tokenizer.first], []
             for word in words[start:stop]:
                 offsets.append(len(row))
                 row += word
-            rows.append([*row, self.last])
+            rows.append([*row, self.tokenizer.last])
             found += [(len(rows) - 1, offsets[n - start], len(words[n])) for n in range(len(found), keep)]
         return found
 
@@ -86,10 +100,10 @@ class PieceIndexer:
         new = [word for word, ids in found.items() if ids is None]
         if new:
             with self._lock:  # tokenizers do not like to be called by two threads
-                encoded = self.tokenizer([self.before + word for word in new], add_special_tokens=False)
+                encoded = self.tokenizer([self.before + word for word in new])
             fresh = {
-                word: tuple(ids[: self.room]) or (self.tokenizer.unk_token_id,)
-                for word, ids in zip(new, encoded["input_ids"], strict=True)
+                word: tuple(ids[: self.room]) or (self.tokenizer.unknown,)
+                for word, ids in zip(new, encoded, strict=True)
             }
             if len(self._known) < _MOST_KNOWN:
                 self._known.update(fresh)
@@ -130,18 +144,11 @@ def _pieces(rows: list[list[int]], places: list[list[tuple[int, int, int]]], pad
     return Pieces(ids, mask, torch.tensor(words), torch.tensor([sentence[0][0] for sentence in places]))
 
 
-def _before(tokenizer: Any) -> str:
+def _before(tokenizer: PieceTokenizer) -> str:
     """What a word must have in front to be cut as inside a sentence: a blank, for tokenizers that keep blanks."""
-    alone, spaced, first, both = tokenizer(["so", " so", "a", "a so"], add_special_tokens=False)["input_ids"]
+    alone, spaced, first, both = tokenizer(["so", " so", "a", "a so"])
     inside = both[len(first) :]
     return " " if inside != alone and inside == spaced else ""
-
-
-def _special(tokenizer: Any, *names: str) -> int:
-    for name in names:
-        if (number := getattr(tokenizer, name, None)) is not None:
-            return int(number)
-    raise InvalidValueError(f"the tokenizer has none of {', '.join(names)}")
 
 
 class SpellingIndexer:

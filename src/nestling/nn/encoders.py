@@ -1,8 +1,8 @@
 """Words → vectors. A part reads its own feature of a batch and gives (B, T, size); parts stand side by side.
 
 `Transformer` alone is the encoder of the papers' flat models; `Concat` of a transformer, word vectors, part of speech
-and characters under a `BiLSTM` is that of Locate and Label, section 2.1; `Concat` of a transformer without layers, which
-is its embeddings, and `Affixes` under `Convolutions` is a light one.
+and characters under a `BiLSTM` is that of Locate and Label, section 2.1; `Concat` of a transformer without layers,
+which is its embeddings, and `Affixes` under `Convolutions` is a light one.
 """
 
 from collections.abc import Callable, Sequence

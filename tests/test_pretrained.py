@@ -1,0 +1,121 @@
+"""Pretrained transformers: our BERT is that of transformers, without padding and without the import."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, AutoTokenizer, DistilBertConfig, DistilBertModel
+
+from nestling.nn.bert import Bert
+from nestling.pretrained import FolderTokenizer, HubTokenizer, load_pretrained
+
+
+def loaded(folder, **options):
+    return load_pretrained(str(folder), **{"layers": None, "attention_dropout": 0.0} | options)
+
+
+@pytest.fixture
+def copied(tiny_transformer, tmp_path):
+    return shutil.copytree(tiny_transformer, tmp_path / "copied")
+
+
+def batch(lengths):
+    ids = torch.randint(4, 100, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+    return ids, mask
+
+
+@pytest.mark.parametrize("lengths", [[7, 3, 12, 2], [5, 5]])
+def test_vectors_and_gradients_are_those_of_transformers(tiny_transformer, lengths):
+    ours = loaded(tiny_transformer).model.eval()
+    theirs = AutoModel.from_pretrained(tiny_transformer, add_pooling_layer=False).eval()
+    assert isinstance(ours, Bert)
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+    ids, mask = batch(lengths)
+    found, wanted = (model(input_ids=ids, attention_mask=mask).last_hidden_state for model in (ours, theirs))
+    torch.testing.assert_close(found[mask], wanted[mask])
+    assert not found[~mask].any()
+    for hidden in (found, wanted):
+        hidden[mask].square().sum().backward()
+    gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    for name, parameter in ours.named_parameters():
+        torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-4, atol=1e-4)
+
+
+def test_dropout_is_for_training_alone(tiny_transformer):
+    model = loaded(tiny_transformer, attention_dropout=0.5).model
+    ids, mask = batch([6, 4])
+    first, second = (model.train()(ids, mask).last_hidden_state for _ in range(2))
+    assert not torch.equal(first, second)
+    first, second = (model.eval()(ids, mask).last_hidden_state for _ in range(2))
+    assert torch.equal(first, second)
+
+
+def test_pieces_are_those_of_transformers_and_survive_saving(tiny_transformer, tmp_path):
+    texts = ["the runner", "Ångström\u200b!", "", "a" * 300]
+    ours = loaded(tiny_transformer).tokenizer
+    theirs = HubTokenizer(AutoTokenizer.from_pretrained(tiny_transformer))
+    ours.save_pretrained(tmp_path / "again")
+    for tokenizer in (ours, FolderTokenizer(tmp_path / "again")):
+        assert tokenizer(texts) == theirs(texts)
+        assert (tokenizer.first, tokenizer.last) == (theirs.first, theirs.last)
+        assert (tokenizer.padding, tokenizer.unknown) == (theirs.padding, theirs.unknown)
+
+
+def test_special_pieces_may_be_described(copied):
+    path = copied / "tokenizer_config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"cls_token": {"content": "[CLS]", "lstrip": False}}))
+    assert isinstance(loaded(copied).model, Bert)
+    path.write_text(
+        json.dumps({key: value for key, value in told.items() if key != "cls_token"} | {"bos_token": "[CLS]"})
+    )
+    assert not isinstance(loaded(copied).model, Bert)  # transformers know more ways to say it
+
+
+def test_weights_under_a_name_and_weights_that_are_not_there(copied):
+    weights = load_file(copied / "model.safetensors")
+    save_file(
+        {f"bert.{name}": weight for name, weight in weights.items()}, copied / "model.safetensors", {"format": "pt"}
+    )
+    named = loaded(copied).model
+    assert isinstance(named, Bert)
+    assert torch.equal(named.state_dict()["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.weight"])
+    (copied / "model.safetensors").unlink()
+    with pytest.raises(Exception, match=r"model\.safetensors"):
+        loaded(copied)
+    assert isinstance(loaded(copied, is_saved=True).model, Bert)  # a saved model has them elsewhere
+
+
+@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"is_decoder": True}, {"hidden_size": 10**9}])
+def test_what_is_no_plain_bert_is_left_to_transformers(copied, change):
+    path = copied / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    try:
+        assert not isinstance(loaded(copied).model, Bert)
+    except Exception as error:
+        assert "hidden_size" in change, error  # noqa: PT017
+
+
+def test_other_models(copied):
+    config = DistilBertConfig(vocab_size=220, dim=32, n_layers=2, n_heads=2, hidden_dim=64, max_position_embeddings=64)
+    DistilBertModel(config).save_pretrained(copied)
+    found = loaded(copied, layers=1)
+    assert isinstance(found.tokenizer, HubTokenizer)
+    assert len(found.model.transformer.layer) == 1
+    assert found.limit == 64
+
+
+def test_transformers_need_not_be_imported(tiny_transformer):
+    code = f"""
+import sys
+from nestling.pretrained import load_pretrained
+load_pretrained({str(tiny_transformer)!r}, layers=None, attention_dropout=0.0)
+print("transformers" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
