@@ -116,7 +116,13 @@ def test_damage_is_told(tmp_path, tiny_transformer):
     with pytest.raises(DataError, match="is there already"):
         export(tmp_path / "run", tmp_path / "small", "int8")
     manifest = json.loads((tmp_path / "small" / "manifest.json").read_text())
-    for change, message in (({"borrowed": ["x"]}, "embedded encoder"), ({"borrowed": 3}, "is damaged")):
+    changes = [
+        ({"borrowed": ["x"]}, "embedded encoder"),
+        ({"borrowed": 3}, "is damaged"),
+    ]
+    if int8.is_supported():
+        changes += [({"ranges": ranges}, "in int8") for ranges in ([], 3, [{"encoder": ["a", 1]}])]
+    for change, message in changes:
         (tmp_path / "small" / "manifest.json").write_text(json.dumps(manifest | change))
         with pytest.raises(CheckpointError, match=message):
             load(tmp_path / "small")

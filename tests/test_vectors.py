@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from nestling.errors import DataError, InvalidValueError
-from nestling.vectors import Glove, GloveSettings, Vectors, counted, glove, read_vectors, write_vectors
+from nestling.glove import Glove, GloveSettings, counted, glove
+from nestling.vectors import Vectors, read_vectors, write_vectors
 
 SENTENCES = [["a", "b", "c", "a"], ["b", "d"], ["a"], []]
 
@@ -22,7 +23,7 @@ def test_counts_by_hand():
 def test_rare_words_are_left_out_and_long_texts_are_added_up(monkeypatch):
     assert counted(SENTENCES, least=2).words == ["a", "b"]
     whole = counted(SENTENCES * 9, window=3)
-    monkeypatch.setattr("nestling.vectors._HELD_PAIRS", 12)
+    monkeypatch.setattr("nestling.glove._HELD_PAIRS", 12)
     parts = counted(iter(SENTENCES * 9), window=3)  # a stream, four words at a time
     assert parts.words == whole.words
     assert np.allclose(parts.pairs.toarray(), whole.pairs.toarray())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nestling.config import embedded
 from nestling.data.features import PieceIndexer
-from nestling.nn.int8 import quantize_transformer
+from nestling.nn.int8 import quantize, transformer_ranges
 from nestling.pretrained import FolderTokenizer
 
 BATCH_PIECES = 3000
@@ -82,7 +82,7 @@ def of_torch(model: Any, _: int) -> Forward:
 
 
 def of_int8(model: Any, _: int) -> Forward:
-    quantize_transformer(model)
+    quantize(model, transformer_ranges(model))
     return of_torch(model, 0)
 
 

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 _NAMES = TypeAdapter(list[str], config={"strict": True})
 _VOCABULARIES = TypeAdapter(dict[str, list[str]], config={"strict": True})
+_RANGES = TypeAdapter(list[dict[str, tuple[float, float]]])
 _PACKAGES = ("nestling", "torch", "transformers")
 
 
@@ -83,9 +84,12 @@ def export(folder: Path | str, out: Path, precision: Precision) -> None:
     if precision == "int8" and not _transformers(built.model):
         precision = "fp16"  # there is nothing to compute in eight bits
     weights, borrowed = pack(built.model, precision, _of_embedded(built))
+    how: dict[str, Any] = {"precision": precision, "borrowed": borrowed}
+    if precision == "int8":
+        how["ranges"] = [int8.transformer_ranges(transformer) for transformer in _transformers(built.model)]
     with written_folder(out) as temporary:
         _save_parts(temporary, replace(built, settings=without_places(built.settings)))
-        _save_weights(temporary, weights, {"precision": precision, "borrowed": borrowed})
+        _save_weights(temporary, weights, how)
 
 
 def _of_embedded(built: Built) -> dict[str, Tensor]:
@@ -158,8 +162,9 @@ def load(
     if precision not in (None, "fp32", "int8"):
         raise UnknownNameError("precision", str(precision), ["fp32", "int8"])
     built = load_model(folder)
-    if (precision or _read_json(model_path(folder) / "manifest.json", dict).get("precision")) == "int8":
-        _to_int8(built.model)
+    manifest = _read_json(model_path(folder) / "manifest.json", dict)
+    if (precision or manifest.get("precision")) == "int8":
+        _to_int8(built.model, manifest.get("ranges"))
     if answer is not None:
         if answer not in built.model.heads:
             raise UnknownNameError("head of this model", answer, built.model.heads.keys())
@@ -173,8 +178,8 @@ def load(
     return recognizer
 
 
-def _to_int8(model: nn.Module) -> None:
-    """Eight bits for all transformers; where that is not possible, a message and fp32."""
+def _to_int8(model: nn.Module, ranges: Any) -> None:
+    """Eight bits for all transformers, by ranges that were saved, if any; where that cannot be, a message and fp32."""
     transformers = _transformers(model)
     if not transformers:
         log.warning("int8 is for transformers, and this model has none: it runs in fp32")
@@ -182,14 +187,17 @@ def _to_int8(model: nn.Module) -> None:
         log.warning("this processor or this torch cannot compute in int8: the model runs in fp32")
     else:
         try:
-            for transformer in transformers:
-                int8.quantize_transformer(transformer)
+            known = [int8.transformer_ranges(own) for own in transformers] if ranges is None else ranges
+            for transformer, own in zip(transformers, _RANGES.validate_python(known), strict=True):
+                int8.quantize(transformer, own)
         except ValueError as error:
-            raise CheckpointError(f"the model cannot be computed in int8: {error}") from None
+            raise CheckpointError(f"the model cannot be computed in int8: {str(error).splitlines()[0]}") from None
 
 
 def _transformers(model: nn.Module) -> list[nn.Module]:
-    return [part.model for part in model.modules() if isinstance(part, Transformer)]
+    """The transformers that have layers."""
+    found = [part.model for part in model.modules() if isinstance(part, Transformer)]
+    return [own for own in found if any(isinstance(module, nn.Linear) for module in own.modules())]
 
 
 def _fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

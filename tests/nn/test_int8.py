@@ -5,7 +5,7 @@ import torch
 import transformers
 from torch import nn
 
-from nestling.nn.int8 import Int8Linear, from_levels, is_supported, quantize, quantize_transformer, to_levels
+from nestling.nn.int8 import Int8Linear, from_levels, is_supported, quantize, ranges_of, to_levels, transformer_ranges
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this processor has no kernels for eight bits")
 
@@ -64,7 +64,9 @@ def test_a_row_does_not_depend_on_the_rows_beside_it():
 
 def test_what_nothing_goes_through_stays():
     model = nn.ModuleDict({"used": nn.Linear(4, 4), "idle": nn.Linear(4, 4)})
-    quantize(model, lambda: model["used"](torch.randn(2, 4)))
+    found = ranges_of(model, lambda: [model["used"](torch.tensor([[0.0, n, 2.0, -n]])) for n in (1.0, 3.0)])
+    assert found == {"used": (-3.0, 3.0)}
+    quantize(model, found)
     assert isinstance(model["used"], Int8Linear)
     assert isinstance(model["idle"], nn.Linear)
 
@@ -78,7 +80,7 @@ def test_a_transformer():
     ids = torch.randint(50, (3, 9))
     with torch.inference_mode():
         before = model(input_ids=ids).last_hidden_state
-        quantize_transformer(model)
+        quantize(model, transformer_ranges(model))
         after = model(input_ids=ids).last_hidden_state
     assert not any(isinstance(module, nn.Linear) for module in model.modules())
     assert nn.functional.cosine_similarity(before, after, dim=-1).min() > 0.99

@@ -17,7 +17,7 @@ from nestling.data.files import written
 from nestling.errors import DataError
 
 if TYPE_CHECKING:
-    from nestling.vectors import Glove
+    from nestling.glove import Glove
 
 app = typer.Typer(no_args_is_help=True, help="Word vectors: GloVe on your own text.")
 
@@ -42,7 +42,8 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train GloVe; FILE.json beside the vectors tells what they were made from."""
-    from nestling.vectors import Glove, GloveSettings, counted, write_vectors
+    from nestling.glove import Glove, GloveSettings, counted
+    from nestling.vectors import write_vectors
 
     parts = _parts(named(source, Reading(format, root, language, columns)), all_parts)
     settings = GloveSettings(size=size, epochs=epochs, ceiling=ceiling, seed=seed)

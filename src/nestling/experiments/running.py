@@ -17,11 +17,12 @@ from nestling.data.formats import jsonl
 from nestling.evaluation.given import given_spans, labelled_documents
 from nestling.evaluation.scores import Scores, score
 from nestling.experiments.experiment import Part, Record, Training
+from nestling.glove import Glove, GloveSettings, counted
 from nestling.recognizer import Decoder, Recognizer
 from nestling.run import Run
 from nestling.settings import Settings, VectorSettings
 from nestling.tuning import EVERYTHING, trials
-from nestling.vectors import Glove, GloveSettings, counted, write_vectors
+from nestling.vectors import write_vectors
 
 Told = Callable[[str], None]
 _KEY = ("corpus", "part", "model", "run", "decoded")

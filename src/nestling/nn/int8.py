@@ -15,6 +15,7 @@ from torch import Tensor, nn
 ENGINE = "fbgemm"
 _WEIGHT_LEVELS, _INPUT_LEVELS = 63, 255
 _SEQUENCES, _PIECES = 16, 128
+Ranges = dict[str, tuple[float, float]]  # of what goes into linear layers, by their names
 
 
 def is_supported() -> bool:
@@ -66,36 +67,42 @@ def _packed(levels: Tensor, scale: Tensor, bias: Tensor | None) -> object:
         torch.backends.quantized.engine = before
 
 
-def quantize(model: nn.Module, run: Callable[[], object]) -> None:
-    """Puts eight bits in place of every linear layer; their ranges are what `run` sends through the model."""
+def quantize(model: nn.Module, ranges: Ranges) -> None:
+    """Puts eight bits in place of the linear layers whose inputs have a range."""
     linears = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    ranges: dict[str, list[tuple[float, float]]] = {name: [] for name in linears}
+    for name in linears.keys() & ranges.keys():
+        low, high = ranges[name]
+        if not (isfinite(low) and isfinite(high)):
+            raise ValueError(f"what goes into {name} is not finite")
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, Int8Linear(linears[name], low, high))
+
+
+def ranges_of(model: nn.Module, run: Callable[[], object]) -> Ranges:
+    """The least and the largest that `run` sends into each linear layer; a layer that it does not reach has none."""
+    found: Ranges = {}
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
         def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            low, high = torch.aminmax(inputs[0])
-            ranges[name].append((low.item(), high.item()))
+            low, high = (bound.item() for bound in torch.aminmax(inputs[0]))
+            before = found.get(name, (low, high))
+            found[name] = (min(low, before[0]), max(high, before[1]))
 
         return note
 
-    hooks = [linear.register_forward_pre_hook(watch(name)) for name, linear in linears.items()]
+    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    hooks = [linear.register_forward_pre_hook(watch(name)) for name, linear in linears]
     with torch.inference_mode():
         run()
     for hook in hooks:
         hook.remove()
-    for name, linear in linears.items():
-        if ranges[name]:  # else nothing goes through it
-            low, high = min(low for low, _ in ranges[name]), max(high for _, high in ranges[name])
-            if not (isfinite(low) and isfinite(high)):
-                raise ValueError(f"what goes into {name} is not finite")
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, Int8Linear(linear, low, high))
+    return found
 
 
-def quantize_transformer(model: nn.Module) -> None:
-    """The same for a pretrained transformer; pieces drawn at random give its ranges, which hardly depend on text."""
+def transformer_ranges(model: nn.Module) -> Ranges:
+    """The same of a pretrained transformer, by pieces drawn at random: ranges hardly depend on text."""
     config = model.config
     length = min(_PIECES, int(config.max_position_embeddings) // 2)  # type: ignore[union-attr, arg-type]
     random = torch.Generator().manual_seed(0)
     drawn = torch.randint(int(config.vocab_size), (_SEQUENCES, length), generator=random)  # type: ignore[union-attr, arg-type]
-    quantize(model, lambda: model(input_ids=drawn, attention_mask=torch.ones_like(drawn)))
+    return ranges_of(model, lambda: model(input_ids=drawn, attention_mask=torch.ones_like(drawn)))
