@@ -1,6 +1,7 @@
 """docs/results.md from the records: python benchmarks/tables.py. A figure that has no record is in no table."""
 
 import statistics
+import tomllib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("peers", "Other tools, trained on the same sentences.", SCORES),
     ("speed", "One interleaved run, one thread; see docs/performance.md.", SPEED),
 )
+READINGS: dict[str, str] = tomllib.loads((ROOT / "benchmarks" / "readings.toml").read_text(encoding="utf-8"))
 
 
 def main() -> None:
@@ -91,7 +93,7 @@ def section(name: str, about: str, columns: dict[str, str]) -> str:
         if has_paper:
             cells.append(str(paper.get((corpus, model), "–")))
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *(["", READINGS[name].strip()] if name in READINGS else []), ""])
 
 
 def key_of(record: Record) -> tuple[str, str, str, int | None]:
