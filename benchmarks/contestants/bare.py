@@ -2,7 +2,8 @@
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from serving import Runs, main
 from torch import Tensor
 
 from nestling.config import embedded
+from nestling.data import corpora
+from nestling.data.batches import passages, shuffled
 from nestling.data.features import PieceIndexer
 from nestling.nn.int8 import quantize, transformer_ranges
 from nestling.pretrained import FolderTokenizer
+from nestling.settings import load_settings
 
 BATCH_PIECES = 3000
 Forward = Callable[[Tensor, Tensor], object]
@@ -45,23 +49,30 @@ def make(command: dict[str, Any]) -> Runs:
                 run(pieces.ids, pieces.mask)
         return 0
 
+    steps = trained(model, indexer, command["config"]) if "config" in command else iter([])
+
     def train(texts: list[Any]) -> int:
-        model.train()
-        model.embeddings.requires_grad_(False)  # as in the configurations that it is compared with
-        optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5, fused=True)
-        words = 0
-        ordered = sorted(texts, key=lambda text: sum(indexer.size(tuple(words)) for words in text))
-        for start in range(0, len(texts), 32):
-            batch = ordered[start : start + 32]
-            pieces = indexer([[tuple(words)] for text in batch for words in text])
+        return sum(next(steps) for _ in texts)
+
+    return {"prepare": prepare, "words": forward, "alone": forward, "train": train}
+
+
+def trained(model: Any, indexer: PieceIndexer, config: str) -> Iterator[int]:
+    """Steps of training on the batches that our models get, epoch by epoch; gives the words of each."""
+    settings = load_settings(config, ["data.sentences=2000"])
+    made = list(passages(corpora.first_sentences(corpora.load("genia", "train"), 0, 2000)))
+    model.train()
+    model.embeddings.requires_grad_(False)  # as in the configuration
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5, fused=True)
+    size, seed = settings.training.batch_size, settings.training.seed
+    for epoch in count():
+        for batch in shuffled(made, sentences=size, seed=seed, epoch=epoch):
+            pieces = indexer([[sentence.words for sentence in passage.sentences] for passage in batch])
             model(input_ids=pieces.ids, attention_mask=pieces.mask).last_hidden_state.square().mean().backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-            words += sum(len(own) for text in batch for own in text)
-        return words
-
-    return {"prepare": prepare, "words": forward, "alone": forward, "train": train}
+            yield sum(passage.words for passage in batch)
 
 
 def by_length(texts: list[Any], size: Callable[[tuple[str, ...]], int]) -> list[list[tuple[str, ...]]]:

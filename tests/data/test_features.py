@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestling.data.features import PieceIndexer, affix_indexer, case, character_indexer, shape, windows
+from nestling.errors import InvalidValueError
 from nestling.pretrained import FolderTokenizer, HubTokenizer
 
 
@@ -58,6 +59,11 @@ def test_long_sentences_and_long_words_lose_no_word(indexer):
         assert pieces_of(indexer, made, 0, t) == list(indexer._numbers([word])[word])
     assert len(pieces_of(indexer, made, 1, 0)) == 14
     assert len(pieces_of(indexer, made, 1, 1)) == 1
+
+
+def test_rows_need_room(tiny_transformer):
+    with pytest.raises(InvalidValueError, match="no room"):
+        PieceIndexer(FolderTokenizer(tiny_transformer), 2)
 
 
 def test_words_without_pieces_are_unknown(indexer):

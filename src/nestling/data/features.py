@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from nestling.data.taggers import Tagger
+from nestling.errors import InvalidValueError
 from nestling.nn.batch import Pieces, Spellings
 
 _MOST_KNOWN = 500_000  # words whose numbers are remembered
@@ -60,6 +61,8 @@ class PieceIndexer:
     """
 
     def __init__(self, tokenizer: PieceTokenizer, limit: int) -> None:
+        if limit < 3:
+            raise InvalidValueError(f"a row of {limit} pieces has no room for words")
         self.tokenizer, self.room, self.vocabulary = tokenizer, limit - 2, list[str]()
         self.before = _before(tokenizer)
         self._known: dict[str, tuple[int, ...]] = {}
