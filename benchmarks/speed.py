@@ -42,7 +42,7 @@ SLOW = {"span_marker": 10}  # so many times fewer sentences
 STEPS = 3  # of training, a round
 ENGINES = ("int8", "onnx", "onnx int8", "openvino")
 ENGINE_PACKAGES = ["onnx", "onnxruntime", "onnxscript", "openvino", "torch==2.13.0"]
-_MOMENT = {"epochs": 3}  # of training
+_MOMENT = {"epochs": 4}  # of training
 Rows = dict[str, dict[str, Any]]
 
 
@@ -139,9 +139,9 @@ def ours(heads: list[str], threads: int) -> dict[str, Contestant]:
 
 
 def settings_for(head: str, *, is_light: bool = False, **own: Any) -> Settings:
-    """A head over the transformer or the light encoder, on 200 sentences of GENIA."""
+    """A head over the transformer or the light encoder, on 600 sentences of GENIA."""
     base = load_settings(
-        "genia-light" if is_light else "two-stage-genia-laptop", ["data.sentences=200", "data.dev_sentences=20"]
+        "genia-light" if is_light else "two-stage-genia-laptop", ["data.sentences=600", "data.dev_sentences=20"]
     )
     heads = {head: base.heads.get(head, {}) | own}
     changed = {"heads": heads, "answer": head, "training": base.training.model_dump() | _MOMENT}

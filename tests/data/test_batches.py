@@ -38,6 +38,11 @@ def test_batches_for_prediction_hold_everything_and_no_more_words_than_asked():
     assert all(len(batch) == 1 or len(batch) * max(made[n].words for n in batch) <= 100 for batch in batches)
 
 
+def test_much_shorter_sentences_have_a_batch_of_their_own():
+    made = list(passages(corpus(*[[n] for n in (100, 99, 98, 75, 74, 60, 10)])))
+    assert list(by_words(made, 10_000)) == [[0, 1, 2, 3], [4, 5, 6]]  # the second is too small to be cut
+
+
 def test_targets_by_hand():
     gold = [Entity.at(1, 3, "B"), Entity((Span(0, 1), Span(2, 3)), "A")]
     documents = [Document.of_words("a", [(["x"] * 3, []), (["y"] * 3, gold)])]

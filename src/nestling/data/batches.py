@@ -16,6 +16,8 @@ from nestling.heads.head import Targets
 from nestling.nn.batch import Batch
 from nestling.types import Document, Labels, Sentence
 
+_WORTHWHILE, _MUCH_SHORTER = 256, 0.75  # words of a batch; of the longest passage
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -86,14 +88,20 @@ def by_count(made: Iterable[Passage], sentences: int, words: int | None = None) 
 
 
 def by_words(made: Sequence[Passage], words: int) -> Iterator[list[int]]:
-    """Batches for prediction, as positions in `made`: longest first, at most so many words, padding counted."""
+    """Batches for prediction, as positions in `made`: longest first, at most so many words, padding counted.
+
+    A batch that is worth its while ends where passages become much shorter: padding would cost more than another batch.
+    """
     batch: list[int] = []
-    longest = 0
+    longest = filled = 0
     for position in sorted(range(len(made)), key=lambda n: -made[n].words):
-        longest = longest or made[position].words
-        if batch and longest * (len(batch) + 1) > words:
+        own = made[position].words
+        is_full = longest * (len(batch) + 1) > words
+        if batch and (is_full or (filled >= _WORTHWHILE and own < _MUCH_SHORTER * longest)):
             yield batch
-            batch, longest = [], made[position].words
+            batch, longest, filled = [], 0, 0
+        longest = longest or own
+        filled += own
         batch.append(position)
     if batch:
         yield batch
