@@ -58,7 +58,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
     ("two_stage_speed", "Prediction beside the bare transformer, one thread, in turns.", PACE),
     ("int8", "Eight bits beside the same model in fp32.", INT8),
-    ("light", "Without a transformer.", SCORES),
+    ("light", "Without the layers of a transformer.", SCORES),
     ("peers", "Other tools, trained on the same sentences.", SCORES),
     ("speed", "One interleaved run, one thread; see docs/performance.md.", SPEED),
 )

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, DistilBertConfig, DistilBertModel
 
 from nestling.nn.bert import Bert
-from nestling.pretrained import FolderTokenizer, HubTokenizer, load_pretrained
+from nestling.pretrained import FolderTokenizer, HubTokenizer, _plain_bert, load_pretrained
 
 
 def loaded(folder, **options):
@@ -91,14 +91,23 @@ def test_weights_under_a_name_and_weights_that_are_not_there(copied):
     assert isinstance(loaded(copied, is_saved=True).model, Bert)  # a saved model has them elsewhere
 
 
-@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"is_decoder": True}, {"hidden_size": 10**9}])
-def test_what_is_no_plain_bert_is_left_to_transformers(copied, change):
-    path = copied / "config.json"
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"is_decoder": True}),
+        ("config.json", {"hidden_size": 10**9}),
+        ("config.json", {"num_attention_heads": 3}),
+        ("tokenizer_config.json", {"pad_token": None}),
+    ],
+)
+def test_what_is_no_plain_bert_is_left_to_transformers(copied, file, change):
+    assert _plain_bert(copied) is not None
+    path = copied / file
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    try:
-        assert not isinstance(loaded(copied).model, Bert)
-    except Exception as error:
-        assert "hidden_size" in change, error  # noqa: PT017
+    assert _plain_bert(copied) is None
+    path.write_text("[]")
+    assert _plain_bert(copied) is None
 
 
 def test_other_models(copied):

@@ -179,6 +179,7 @@ def test_the_lowest_layers_alone(tmp_path, tiny_transformer, layers):
     assert any("model.embeddings." in name for name in names)
     assert any("encoder.layer.0." in name for name in names) == (layers == 1)
     assert not any("encoder.layer.1." in name for name in names)
+    assert f"({layers} layers)" in (tmp_path / "run" / "README.md").read_text()
     with pytest.raises(SettingsError, match="it has 2 layers, not 3"):
         trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, layers=3)), name="other")
 

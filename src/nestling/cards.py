@@ -35,7 +35,7 @@ def card(
         "name": folder.name,
         "language": data["language"] or (corpora.find(trained_on[0]).language if trained_on else "en"),
         "labels": list(labels),
-        "encoder": [part.get("model") or part["kind"] for part in settings["encoder"]["parts"]],
+        "encoder": _encoder(settings["encoder"]),
         "heads": {head: own["weight"] for head, own in settings["heads"].items()},
         "answer": settings["answer"],
         "trained_on": {corpus: corpora.find(corpus).terms for corpus in trained_on},
@@ -43,6 +43,14 @@ def card(
         "megabytes": round(megabytes_of(folder), 1),
         "scores": {own.data: _figures(own) for own in judged},
     }
+
+
+def _encoder(own: Mapping[str, Any]) -> list[str]:
+    """What reads the words: the parts, and what stands on top of them."""
+    parts = [part.get("model") or part["kind"] for part in own["parts"]]
+    layers = [part.get("layers") for part in own["parts"]]
+    told = [name if n is None else f"{name} ({n} layers)" for name, n in zip(parts, layers, strict=True)]
+    return [*told, *([own["top"]["kind"]] if own["top"] else [])]
 
 
 def megabytes_of(folder: Path) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -66,14 +65,16 @@ def _plain_bert(folder: Path) -> BertConfig | None:
     """The configuration of a folder that holds such a BERT, and all that is needed of its tokenizer."""
     try:
         config = BertConfig.model_validate_json(Source(folder / _CONFIG).text())
-        return config if _special(folder) and (folder / _TOKENIZER).is_file() else None
-    except (DataError, ValidationError, ValueError):
+        is_told = _special(json.loads(Source(folder / _TOKENIZER_CONFIG).text()))
+        return config if is_told and (folder / _TOKENIZER).is_file() else None
+    except (DataError, ValueError):
         return None
 
 
-def _special(folder: Path) -> dict[str, str]:
+def _special(told: Any) -> dict[str, str]:
     """The special pieces by what they are for; none where one is not told."""
-    told = json.loads(Source(folder / _TOKENIZER_CONFIG).text())
+    if not isinstance(told, dict):
+        return {}
     named = {key: told.get(f"{key}_token") for key in ("cls", "sep", "pad", "unk")}
     found = {key: value.get("content") if isinstance(value, dict) else value for key, value in named.items()}
     return {key: str(value) for key, value in found.items()} if all(found.values()) else {}
@@ -99,7 +100,7 @@ class FolderTokenizer:
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.settings = json.loads(Source(folder / _TOKENIZER_CONFIG).text())
-        special = _special(folder)
+        special = _special(self.settings)
         self.first, self.last = self._number(special["cls"]), self._number(special["sep"])
         self.padding, self.unknown = self._number(special["pad"]), self._number(special["unk"])
         self.longest = int(self.settings.get("model_max_length") or 10**9)

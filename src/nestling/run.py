@@ -220,7 +220,7 @@ class Run:
         progress, data = self.trainer.progress, self.settings.data
         figures = card(self.folder, self.settings.model_dump(), list(self.built.batcher.labels))
         lines = [
-            f"Trained on {data.corpus or data.train}, {len(self.corpus.train)} documents. "
+            f"Trained on {data.corpus or Path(data.train or '').name}, {len(self.corpus.train)} documents. "
             f"Best {self.measure} on dev: {progress.best:.2f}, epoch {progress.best_epoch + 1} of {progress.epoch}.",
             "Settings are in settings.json, every epoch in metrics.jsonl.",
         ]

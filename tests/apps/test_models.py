@@ -42,7 +42,9 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     assert code == 0
     assert "dev strict F1" in output
     assert "ε = 8; 0 of 34 entities of train are longer" in errors
-    assert "Best strict F1 on dev" in (tmp_path / "run" / "README.md").read_text()
+    told = (tmp_path / "run" / "README.md").read_text()
+    assert "Best strict F1 on dev" in told
+    assert "Trained on gold.jsonl" in told  # not where it lies
     code, output, _ = nestling("evaluate", tmp_path / "run", GOLD, "--json")
     assert (code, json.loads(output)["strict"]["f1"] > 80) == (0, True)
     code, output, _ = nestling("predict", "-m", tmp_path / "run", "Ines Calder ran Eastmere.", "It rained.")

@@ -1,7 +1,7 @@
 """BERT (Devlin et al., 2019) with the names and the sums that transformers has, computed without padding.
 
 Most encoders that people use for entities are of this kind. Sentences of as many words have very different numbers of
-pieces, so that a third of a batch may be padding; here every layer sees real pieces only, and only attention, which is
+pieces, so that much of a batch is padding; here every layer sees real pieces only, and only attention, which is
 little, sees rows. And a model is in use seconds earlier than it takes to import transformers.
 """
 
