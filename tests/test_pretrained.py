@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, DistilBertConfig, DistilBertModel
 
+from nestling.nn import bert
 from nestling.nn.bert import Bert
 from nestling.pretrained import FolderTokenizer, HubTokenizer, _plain_bert, load_pretrained
 
@@ -29,8 +30,10 @@ def batch(lengths):
     return ids, mask
 
 
-@pytest.mark.parametrize("lengths", [[7, 3, 12, 2], [5, 5]])
-def test_vectors_and_gradients_are_those_of_transformers(tiny_transformer, lengths):
+@pytest.mark.parametrize("lengths", [[7, 3, 12, 3, 2], [5, 5]])
+@pytest.mark.parametrize("groups", [bert.alike, bert.at_once])
+def test_vectors_and_gradients_are_those_of_transformers(tiny_transformer, lengths, groups, monkeypatch):
+    monkeypatch.setattr(bert, "alike", groups)  # what a GPU would take, too
     ours = loaded(tiny_transformer).model.eval()
     theirs = AutoModel.from_pretrained(tiny_transformer, add_pooling_layer=False).eval()
     assert isinstance(ours, Bert)
