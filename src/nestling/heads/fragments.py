@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from nestling.heads.head import Given, Loss, Targets, labelled_spans
 from nestling.nn.batch import Words
@@ -101,9 +101,11 @@ class FragmentsHead(nn.Module):
         return self._logits(reading, sentence, table, turned, lengths.cpu())
 
     def _logits(self, reading: Reading, sentence: Tensor, table: Tensor, turned: Tensor, lengths: Tensor) -> Tensor:
-        rows = sentence.unsqueeze(1)
-        ahead = _run(self.forwards, reading.vectors[rows, table], lengths)  # (S, M, H)
-        back = _run(self.backwards, reading.vectors[rows, turned], lengths)
+        width = reading.vectors.shape[1]
+        ahead, back = (
+            _run(lstm, reading.vectors, sentence.unsqueeze(1) * width + places, lengths)
+            for lstm, places in ((self.forwards, table), (self.backwards, turned))
+        )  # (S, M, H)
         order = (lengths.to(table.device).unsqueeze(1) - 1 - torch.arange(table.shape[1], device=table.device)).clamp(
             min=0
         )
@@ -193,25 +195,50 @@ def _attended(ahead: Tensor, back: Tensor, last: Tensor, first: Tensor, mask: Te
     return torch.cat([weights @ ahead, weights @ back], dim=-1).squeeze(-2)
 
 
-def _run(lstm: nn.LSTM, vectors: Tensor, lengths: Tensor) -> Tensor:
-    """The outputs (S, M, H) of mentions of different lengths; what is longer costs more, nothing is padded."""
-    packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-    return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
+def _run(lstm: nn.LSTM, vectors: Tensor, places: Tensor, lengths: Tensor) -> Tensor:
+    """The outputs (S, M, H) of mentions, whose words are at `places` (S, M) of the flattened `vectors` (B, T, D).
+
+    What is longer costs more, nothing is padded. What a word brings in is reckoned once, however many mentions have it.
+    """
+    words = vectors.flatten(0, 1)  # (B T, D)
+    packed = pack_padded_sequence(places, lengths, batch_first=True, enforce_sorted=False)
+    if len(packed.data) > len(words):
+        brought = _brought(lstm, words).index_select(0, packed.data)  # (N, 4 H)
+    else:
+        brought = _brought(lstm, words.index_select(0, packed.data))
+    state = cell = vectors.new_zeros(len(places), lstm.hidden_size)
+    states = []
+    for own in torch.split(brought, packed.batch_sizes.tolist()):  # a step of all mentions that are long enough
+        state, cell = _step(lstm, own, state[: len(own)], cell[: len(own)])
+        states.append(state)
+    outputs = PackedSequence(torch.cat(states), packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
+    return pad_packed_sequence(outputs, batch_first=True, total_length=places.shape[1])[0]
 
 
 def _runs(lstm: nn.LSTM, vectors: Tensor, steps: int) -> Tensor:
     """The states of runs of so many steps from every word on (B, T, W, H); what a word brings in is reckoned once."""
-    of_word, of_state, *biases = lstm.parameters()  # (4 H, D), (4 H, H), two of (4 H,)
-    brought = nn.functional.linear(vectors, of_word, biases[0] + biases[1])  # (B, T, 4 H)
+    brought = _brought(lstm, vectors)  # (B, T, 4 H)
     state = cell = vectors.new_zeros(*vectors.shape[:2], lstm.hidden_size)
     states = []
     for by in range(steps):
-        gates = shifted(brought, by) + nn.functional.linear(state, of_state)
-        into, keep, new, out = gates.chunk(4, dim=-1)
-        cell = keep.sigmoid() * cell + into.sigmoid() * new.tanh()
-        state = out.sigmoid() * cell.tanh()
+        state, cell = _step(lstm, shifted(brought, by), state, cell)
         states.append(state)
     return torch.stack(states, dim=2)
+
+
+def _brought(lstm: nn.LSTM, vectors: Tensor) -> Tensor:
+    """What words (…, D) bring into the gates: (…, 4 H)."""
+    of_word, _, *biases = lstm.parameters()  # (4 H, D), two of (4 H,)
+    return nn.functional.linear(vectors, of_word, biases[0] + biases[1])
+
+
+def _step(lstm: nn.LSTM, brought: Tensor, state: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The next state and cell (…, H)."""
+    _, of_state, *_ = lstm.parameters()  # (4 H, H)
+    gates = brought + nn.functional.linear(state, of_state)
+    into, keep, new, out = gates.chunk(4, dim=-1)
+    cell = keep.sigmoid() * cell + into.sigmoid() * new.tanh()
+    return out.sigmoid() * cell.tanh(), cell
 
 
 def _means(vectors: Tensor, mask: Tensor, reach: int) -> Tensor:
