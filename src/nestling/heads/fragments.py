@@ -79,7 +79,7 @@ class FragmentsHead(nn.Module):
     def mention_logits(self, reading: Reading, mentions: Sequence[Given]) -> Tensor:
         """Scores of labels (S, 1 + L); label 0 is none."""
         if not mentions:
-            return reading.vectors.new_zeros(0, 1 + len(self.labels))
+            return self._no_logits(reading)
         places = [[n for span in fragments for n in range(span.start, span.end)] for _, fragments in mentions]
         lengths = torch.tensor([len(place) for place in places])
         table = torch.zeros(len(places), int(lengths.max()), dtype=torch.long)  # (S, M)
@@ -117,6 +117,10 @@ class FragmentsHead(nn.Module):
         first, end = table[:, 0], table[numbers, last]
         return self.out(self._with_context(reading, attended, sentence, first, end))  # type: ignore[no-any-return]
 
+    def _no_logits(self, reading: Reading) -> Tensor:
+        """Those of no mention (0, 1 + L): nothing is learnt from them, but a step can be made."""
+        return self.out(reading.vectors.new_zeros(0, self.out.in_features))  # type: ignore[no-any-return]
+
     def _with_context(
         self, reading: Reading, attended: Tensor, sentence: Tensor, first: Tensor, last: Tensor
     ) -> Tensor:
@@ -137,7 +141,7 @@ class FragmentsHead(nn.Module):
             others = every[drawn(every, none, targets.seeds, ratio=0, least=self.settings.negatives)]
             spans = torch.cat([spans, others])
             labels = torch.cat([labels, labels.new_zeros(len(others))])
-        logits = self.span_logits(output, spans) if len(spans) else output.vectors.new_zeros(0, 1 + len(self.labels))
+        logits = self.span_logits(output, spans) if len(spans) else self._no_logits(output)
         joined = self.mention_logits(output, [(row, entity.fragments) for row, entity in targets.discontinuous])
         theirs = [1 + self.labels.index(entity.label) for _, entity in targets.discontinuous]
         gold = torch.cat([labels, labels.new_tensor(theirs)])
