@@ -17,7 +17,7 @@ def make(command: dict[str, Any]) -> Runs:
     torch.set_num_threads(command.get("threads", 1))
     if "config" in command:
         return {"train": trainer(command)}
-    recognizer = load(command["model"])
+    recognizer = load(command["model"], max_memory=command.get("max_memory"))
     recognizer("Ready?")
 
     def of_words(texts: list[Any]) -> int:
