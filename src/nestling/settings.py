@@ -81,6 +81,7 @@ class VectorSettings(_Settings):
     path: str
     is_frozen: bool = True
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    unknown: float = Field(default=0.0, ge=0, lt=1, description="share of words that training takes for unknown ones")
 
 
 class PosSettings(_Settings):

@@ -56,6 +56,14 @@ def test_word_vectors_fall_back_to_lower_case_and_unknown():
     assert words.vectors.squeeze().tolist() == [1, 2, 0]
 
 
+def test_a_share_of_words_is_taken_for_unknown_while_training():
+    torch.manual_seed(0)
+    encoder = WordVectors("v", torch.tensor([[0.0], [1.0]]), unknown=0.3)
+    batch = batch_of([[("the",) * 1000]], {"v": WordIndexer(["the"])})
+    assert 0.65 < float(encoder(batch).vectors.mean()) < 0.75
+    assert float(encoder.eval()(batch).vectors.mean()) == 1
+
+
 def test_a_memory_gives_what_was_read_and_asks_once():
     asked = []
 

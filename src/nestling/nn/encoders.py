@@ -112,16 +112,25 @@ def pool(hidden: Tensor, words: Tensor, pooling: Pooling) -> Tensor:
 
 
 class WordVectors(nn.Module):
-    """Word vectors from a table; row 0 is for unknown words and padding."""
+    """Word vectors from a table; row 0 is for unknown words and padding.
 
-    def __init__(self, name: str, table: Tensor, *, is_frozen: bool = True, dropout: float = 0.0) -> None:
+    Vectors that come from the training text know all of its words: what an unknown one means is learnt from a share of
+    words that are taken for `unknown`.
+    """
+
+    def __init__(
+        self, name: str, table: Tensor, *, is_frozen: bool = True, dropout: float = 0.0, unknown: float = 0.0
+    ) -> None:
         super().__init__()
-        self.name, self.size = name, table.shape[1]
+        self.name, self.size, self.unknown = name, table.shape[1], unknown
         self.table = nn.Embedding(table.shape[0], table.shape[1], _weight=table, _freeze=is_frozen)  # (vocabulary, D)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, batch: Batch) -> Words:
-        return _words(self.dropout(self.table(batch.features[self.name])), batch.mask)
+        rows = batch.features[self.name]  # (B, T)
+        if self.training and self.unknown:
+            rows = rows.masked_fill(torch.rand(rows.shape, device=rows.device) < self.unknown, 0)
+        return _words(self.dropout(self.table(rows)), batch.mask)
 
 
 class PartOfSpeech(nn.Module):
