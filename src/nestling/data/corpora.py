@@ -162,8 +162,17 @@ def _genia_articles(part: str) -> Load:
 # LitBank: a hundred books and no split; ten for dev and ten for test
 
 
-def _litbank(choose: Callable[[list[Document]], list[Document]]) -> Load:
-    return lambda folder: choose(folder.read("tsv/*.tsv", "column", layout=Layout(is_one_document=True)))
+def _litbank(choose: Callable[[list[Document]], list[Document]], *, by_book: bool = True) -> Load:
+    return lambda folder: choose(folder.read("tsv/*.tsv", "column", layout=Layout(is_one_document=by_book)))
+
+
+def _tenths(load_chosen: Callable[..., Load], **options: bool) -> dict[str, Load]:
+    """Eight tenths to train on, one for dev, one for test."""
+    return {
+        "train": load_chosen(lambda every: _without(every, held_out(every, 0.2)), **options),
+        "dev": load_chosen(lambda every: held_out(every, 0.1), **options),
+        "test": load_chosen(lambda every: held_out(every, 0.1, skip=0.1), **options),
+    }
 
 
 def _without(documents: list[Document], *others: list[Document]) -> list[Document]:
@@ -283,11 +292,17 @@ CORPORA: dict[str, Corpus] = {
         format="column",
         labels=_names("FAC GPE LOC ORG PER VEH"),
         parts={"all": _litbank(list)},
-        split={
-            "train": _litbank(lambda books: _without(books, held_out(books, 0.2))),
-            "dev": _litbank(lambda books: held_out(books, 0.1)),
-            "test": _litbank(lambda books: held_out(books, 0.1, skip=0.1)),
-        },
+        split=_tenths(_litbank),
+    ),
+    "litbank-sentences": Corpus(
+        about="the same, split by sentence: all parts have the names of all books, as where no split is told",
+        folder="litbank",
+        terms="CC BY 4.0; Bamman, Popat and Shen, 2019",
+        language="en",
+        format="column",
+        labels=_names("FAC GPE LOC ORG PER VEH"),
+        parts={"all": _litbank(list, by_book=False)},
+        split=_tenths(_litbank, by_book=False),
     ),
     "nerel": Corpus(
         about="Russian news, nested and a few discontinuous",
