@@ -41,10 +41,20 @@ INT8 = {
     "times_as_fast": "times as fast",
     "megabytes": "MB",
 }
+LEARNT = {
+    "mentions_per_cpu_second": "mentions/CPU-s in batches",
+    "one_by_one_per_cpu_second": "one by one",
+    "times_one_by_one": "ratio",
+}
+MEMORY = {
+    "max_memory": "limit",
+    "megabytes_of_a_megabyte": "one text of a megabyte",
+    "megabytes_of_100000_texts": "100,000 texts",
+}
 SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is said of it, columns
     ("two-stage", "Decoding tuned on dev.", SCORES),
     ("two-stage-lengths", "Split by book. Decoding tuned on dev.", SCORES | GROUPS),
-    ("two-stage-windows", "Seeds of 1, 2, 4 and 6 words only.", SCORES | GROUPS),
+    ("two-stage-windows", "", SCORES | GROUPS),
     ("two-stage-ablation", "", SCORES | GROUPS),
     ("two-stage-german", "", SCORES),
     ("sng-given", "Labels of mentions whose borders are given: an accuracy, and no NER score.", GIVEN),
@@ -57,6 +67,8 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("bundling-features", "On dev.", SCORES),
     ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
     ("two_stage_speed", "Prediction beside the bare transformer, one thread, in turns.", PACE),
+    ("sng_speed", "Training of SNG's network in batches and one by one, as published; one thread, in turns.", LEARNT),
+    ("memory", "The most a process took under a limit, in megabytes, libraries and weights included.", MEMORY),
     ("int8", "Eight bits beside the same model in fp32.", INT8),
     ("light", "Without the layers of a transformer.", SCORES),
     ("peers", "Other tools, trained on the same sentences.", SCORES),
