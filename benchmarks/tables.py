@@ -56,7 +56,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("two-stage-lengths", "Split by book. Decoding tuned on dev.", SCORES | GROUPS),
     ("two-stage-windows", "", SCORES | GROUPS),
     ("two-stage-ablation", "", SCORES | GROUPS),
-    ("two-stage-german", "", SCORES),
+    ("two-stage-german", "", SCORES | GROUPS),
     ("sng-given", "Labels of mentions whose borders are given: an accuracy, and no NER score.", GIVEN),
     ("sng-extraction", "", SCORES),
     ("discontinuous", "", SCORES | GAPS),
