@@ -30,7 +30,7 @@ def batch(lengths):
     return ids, mask
 
 
-@pytest.mark.parametrize("lengths", [[7, 3, 12, 3, 2], [5, 5]])
+@pytest.mark.parametrize("lengths", [[7, 3, 12, 3, 2], [5, 5], [4, 0, 2]])
 @pytest.mark.parametrize("groups", [bert.alike, bert.at_once])
 def test_vectors_and_gradients_are_those_of_transformers(tiny_transformer, lengths, groups, monkeypatch):
     monkeypatch.setattr(bert, "alike", groups)  # what a GPU would take, too

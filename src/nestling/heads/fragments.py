@@ -106,13 +106,11 @@ class FragmentsHead(nn.Module):
             _run(lstm, reading.vectors, sentence.unsqueeze(1) * width + places, lengths)
             for lstm, places in ((self.forwards, table), (self.backwards, turned))
         )  # (S, M, H)
-        order = (lengths.to(table.device).unsqueeze(1) - 1 - torch.arange(table.shape[1], device=table.device)).clamp(
-            min=0
-        )
+        last = lengths.to(table.device) - 1  # (S,)
+        steps, numbers = (torch.arange(count, device=table.device) for count in (table.shape[1], len(table)))
+        order = (last.unsqueeze(1) - steps).clamp(min=0)  # (S, M)
         back = back.gather(1, order.unsqueeze(-1).expand_as(back))  # in the order of words
-        mask = torch.arange(table.shape[1], device=table.device) < lengths.to(table.device).unsqueeze(1)  # (S, M)
-        last = lengths.to(table.device) - 1
-        numbers = torch.arange(len(table), device=table.device)
+        mask = steps <= last.unsqueeze(1)  # (S, M)
         attended = _attended(ahead, back, ahead[numbers, last], back[:, 0], mask)  # (S, 2 H)
         first, end = table[:, 0], table[numbers, last]
         return self.out(self._with_context(reading, attended, sentence, first, end))  # type: ignore[no-any-return]

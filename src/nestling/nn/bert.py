@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 def alike(real: Tensor) -> list[Rows]:
     """Rows (R, P) that are sorted by length: those of one length together, without padding."""
     lengths, counts = real.sum(1).unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
-    return [Rows((count, length)) for count, length in zip(counts.tolist(), lengths.tolist(), strict=True)]
+    return [Rows((count, length)) for count, length in zip(counts.tolist(), lengths.tolist(), strict=True) if length]
 
 
 def at_once(real: Tensor) -> list[Rows]:
@@ -98,7 +98,7 @@ class Bert(nn.Module):
         self.encoder = nn.ModuleDict({"layer": layers})
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Hidden:
-        """Rows (R, P) of pieces; the mask has 1 for real ones, which come first."""
+        """Rows (R, P) of pieces; the mask has 1 for real ones."""
         order = attention_mask.sum(1).argsort(stable=True)  # (R,)
         real = attention_mask[order].bool()
         row, position = real.nonzero().unbind(1)  # (N,) each
