@@ -129,6 +129,8 @@ def _thresholds(analysis: Analysis) -> str:
 def _drawn(own: Table) -> RichTable:
     """A table for the terminal."""
     made = table(own.title, own.header, [[Text(visible(c.text), style=_style(c)) for c in row] for row in own.rows])
+    if own.ends_in_words:
+        made.columns[-1].justify = "left"
     made.caption = Text(visible(own.note), style="dim")
     made.caption_justify = "left"
     return made

@@ -52,7 +52,8 @@ def _section(table: Table, number: int) -> str:
 def _table(table: Table) -> str:
     header = "".join(f"<th>{escape(name)}</th>" for name in table.header)
     rows = "".join(f"<tr>{''.join(_cell(cell, n) for n, cell in enumerate(row))}</tr>" for row in table.rows)
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+    kind = ' class="told"' if table.ends_in_words else ""
+    return f"<table{kind}><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _cell(cell: Cell, column: int) -> str:

@@ -48,6 +48,7 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     calibration: Calibration | None = None  # whose diagram belongs to it
+    ends_in_words: bool = False  # the last column has no figures
 
 
 def tables(analysis: Analysis) -> Iterator[Table]:
@@ -176,7 +177,8 @@ def confusions(analysis: Analysis) -> Iterator[Table]:
             for (gold, guess), found in model.mistakes.confusions[:10]
         ]
         if frequent:
-            yield Table(f"Most frequent: {name}", "Type errors.", ("", "times", "for example"), tuple(frequent))
+            header = ("", "times", "for example")
+            yield Table(f"Most frequent: {name}", "Type errors.", header, tuple(frequent), ends_in_words=True)
 
 
 def calibration(analysis: Analysis) -> Iterator[Table]:
