@@ -4,6 +4,7 @@ import torch
 from nestling.heads.fragments import FragmentsHead, FragmentsSettings
 from nestling.heads.head import Targets
 from nestling.nn.batch import Words
+from nestling.nn.spans import windows
 from nestling.types import Entity, Labels, Span
 
 LABELS = Labels(("LOC", "PER"))
@@ -58,6 +59,21 @@ def test_all_spans_at_once_equal_mentions(context):
         assert torch.allclose(every[sentence, end - start - 1, start], one, atol=1e-5)
         flat = made.span_logits(reading, torch.tensor([[sentence, start, end], [0, 0, 3]]))[0]
         assert torch.allclose(flat, one, atol=1e-5)
+
+
+def test_many_spans_equal_each_of_them():
+    made = head(context=1)
+    reading = made(words())
+    every = windows(MASK, range(1, 6))  # some are longer than ε
+    spans = torch.cat([every] * 3)[torch.randperm(3 * len(every))]
+    many, each = made.span_logits(reading, spans), made._each(reading, spans)
+    torch.testing.assert_close(many, each, rtol=1e-5, atol=1e-5)
+    gradients = []
+    for logits in (many, each):
+        made.zero_grad()
+        logits.square().sum().backward(retain_graph=True)
+        gradients.append([parameter.grad.clone() for parameter in made.parameters()])
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
 
 
 def test_context_by_hand():

@@ -92,10 +92,24 @@ class FragmentsHead(nn.Module):
         return self._logits(reading, sentence, table.to(device), turned.to(device), lengths)
 
     def span_logits(self, reading: Reading, spans: Tensor) -> Tensor:
-        """The same for a flat list of spans (S, 3)."""
+        """The same for a flat list of spans (S, 3); where they have many words, all spans of up to ε are reckoned."""
+        if not len(spans):
+            return self._no_logits(reading)
+        lengths = spans[:, 2] - spans[:, 1]
+        is_long = lengths > self.widest
+        short = spans[~is_long]
+        if int(lengths[~is_long].sum()) <= reading.mask.numel() * min(self.widest, reading.mask.shape[1]):
+            return self._each(reading, spans)
+        found = self.all_logits(reading)[short[:, 0], lengths[~is_long] - 1, short[:, 1]]
+        if not is_long.any():
+            return found
+        places = torch.cat([(~is_long).nonzero(), is_long.nonzero()]).squeeze(1)  # (S,)
+        return torch.cat([found, self._each(reading, spans[is_long])])[places.argsort()]
+
+    def _each(self, reading: Reading, spans: Tensor) -> Tensor:
         sentence, start, end = spans.unbind(1)
         lengths = end - start
-        steps = torch.arange(int(lengths.max()) if len(spans) else 1, device=spans.device)  # (M,)
+        steps = torch.arange(int(lengths.max()), device=spans.device)  # (M,)
         table = torch.minimum(start.unsqueeze(1) + steps, (end - 1).unsqueeze(1))  # (S, M)
         turned = torch.maximum((end - 1).unsqueeze(1) - steps, start.unsqueeze(1))
         return self._logits(reading, sentence, table, turned, lengths.cpu())
@@ -139,7 +153,7 @@ class FragmentsHead(nn.Module):
             others = every[drawn(every, none, targets.seeds, ratio=0, least=self.settings.negatives)]
             spans = torch.cat([spans, others])
             labels = torch.cat([labels, labels.new_zeros(len(others))])
-        logits = self.span_logits(output, spans) if len(spans) else self._no_logits(output)
+        logits = self.span_logits(output, spans)
         joined = self.mention_logits(output, [(row, entity.fragments) for row, entity in targets.discontinuous])
         theirs = [1 + self.labels.index(entity.label) for _, entity in targets.discontinuous]
         gold = torch.cat([labels, labels.new_tensor(theirs)])
