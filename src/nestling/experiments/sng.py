@@ -27,7 +27,7 @@ def _given(size: Size, seed: int) -> list[Training]:
 
 
 def _extracted(size: Size, seed: int) -> list[Training]:
-    changes = ("heads.fragments.negatives=1000", "training.measure=f1", "training.epochs=8")
+    changes = ("heads.fragments.negatives=100", "training.measure=f1", "training.epochs=12", "training.patience=6")
     return [
         Training(configured(f"sng-{corpus}", size, seed, *changes), {EXTRACTED: "fragments"}, "tuned")
         for corpus in available(CORPORA, size, "sng-")
