@@ -183,8 +183,8 @@ def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path
     else:
         *vocabulary, size = vocabulary
         table = torch.zeros(len(vocabulary) + 1, int(size))  # the saved weights fill it
-    chances = {"dropout": part.dropout, "unknown": part.unknown}
-    return WordVectors(name, table, is_frozen=part.is_frozen, **chances), WordIndexer(vocabulary)
+    vectors = WordVectors(name, table, is_frozen=part.is_frozen, dropout=part.dropout, unknown=part.unknown)
+    return vectors, WordIndexer(vocabulary)
 
 
 def _topped(encoder: nn.Module, top: TopSettings) -> nn.Module:

@@ -137,7 +137,7 @@ def test_genia_articles_are_split_by_article(corpora_root):
         assert sum(abs(mine[label] - theirs[label]) for label in mine) <= 0.02 * sum(theirs.values())
 
 
-@pytest.mark.parametrize("name", ["genia", "litbank", "anercorp"])  # genia-xml: the test above
+@pytest.mark.parametrize("name", ["genia", "litbank", "litbank-sentences", "anercorp"])  # genia-xml: the test above
 def test_dev_is_cut_from_train_and_never_from_test(name, corpora_root, request):
     again = corpora.load(name, "dev", root=corpora_root)
     request.getfixturevalue("_reading_once")

@@ -159,19 +159,21 @@ def _genia_articles(part: str) -> Load:
     return load_part
 
 
-# LitBank: a hundred books and no split; ten for dev and ten for test
+# LitBank: a hundred books and no split; a tenth for dev and a tenth for test, of books or of sentences
+
+_LITBANK_TERMS = "CC BY 4.0; Bamman, Popat and Shen, 2019"
+_LITBANK_LABELS = ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")
 
 
-def _litbank(choose: Callable[[list[Document]], list[Document]], *, by_book: bool = True) -> Load:
+def _litbank(choose: Callable[[list[Document]], list[Document]], *, by_book: bool) -> Load:
     return lambda folder: choose(folder.read("tsv/*.tsv", "column", layout=Layout(is_one_document=by_book)))
 
 
-def _tenths(load_chosen: Callable[..., Load], **options: bool) -> dict[str, Load]:
-    """Eight tenths to train on, one for dev, one for test."""
+def _litbank_split(*, by_book: bool) -> dict[str, Load]:
     return {
-        "train": load_chosen(lambda every: _without(every, held_out(every, 0.2)), **options),
-        "dev": load_chosen(lambda every: held_out(every, 0.1), **options),
-        "test": load_chosen(lambda every: held_out(every, 0.1, skip=0.1), **options),
+        "train": _litbank(lambda every: _without(every, held_out(every, 0.2)), by_book=by_book),
+        "dev": _litbank(lambda every: held_out(every, 0.1), by_book=by_book),
+        "test": _litbank(lambda every: held_out(every, 0.1, skip=0.1), by_book=by_book),
     }
 
 
@@ -287,22 +289,22 @@ CORPORA: dict[str, Corpus] = {
     "litbank": Corpus(
         about="English fiction, nested; split by book",
         folder="litbank",
-        terms="CC BY 4.0; Bamman, Popat and Shen, 2019",
+        terms=_LITBANK_TERMS,
         language="en",
         format="column",
-        labels=_names("FAC GPE LOC ORG PER VEH"),
-        parts={"all": _litbank(list)},
-        split=_tenths(_litbank),
+        labels=_LITBANK_LABELS,
+        parts={"all": _litbank(list, by_book=True)},
+        split=_litbank_split(by_book=True),
     ),
     "litbank-sentences": Corpus(
         about="the same, split by sentence: all parts have the names of all books, as where no split is told",
         folder="litbank",
-        terms="CC BY 4.0; Bamman, Popat and Shen, 2019",
+        terms=_LITBANK_TERMS,
         language="en",
         format="column",
-        labels=_names("FAC GPE LOC ORG PER VEH"),
+        labels=_LITBANK_LABELS,
         parts={"all": _litbank(list, by_book=False)},
-        split=_tenths(_litbank, by_book=False),
+        split=_litbank_split(by_book=False),
     ),
     "nerel": Corpus(
         about="Russian news, nested and a few discontinuous",

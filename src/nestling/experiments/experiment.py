@@ -1,6 +1,6 @@
 """What an experiment is: models to train, what is read off each, and the paper's figures to stand beside ours."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -40,7 +40,7 @@ class Experiment:
     is_analysed: bool = False  # a page a corpus, all rows side by side
 
 
-def available(names: Iterable[str], size: Size, prefix: str = "") -> list[str]:
+def available(names: Sequence[str], size: Size, prefix: str = "") -> list[str]:
     """Those that have a configuration of this size."""
     return [name for name in names if _named(f"{prefix}{name}", size) in config_names()]
 

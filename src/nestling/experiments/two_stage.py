@@ -12,7 +12,6 @@ ABLATIONS = {
     NO_NMS: (),  # the same model, decoded otherwise
     "without soft examples": ("heads.two_stage.softness=0",),
 }
-FEW_WINDOWS = "heads.two_stage.windows=[1, 2, 4, 6]"
 
 
 def _model(corpus: str, size: Size, seed: int, name: str, *changes: str) -> Training:
@@ -48,7 +47,7 @@ def _lengths(size: Size, seed: int) -> list[Training]:
 def _windows(size: Size, seed: int) -> list[Training]:
     """Windows that leave out every other length, with the regressor and without."""
     names = {"few windows": (), "few windows, without regressor": ABLATIONS["without regressor"]}
-    few = (f"data.sentences={SUBSET}", FEW_WINDOWS)
+    few = (f"data.sentences={SUBSET}", "heads.two_stage.windows=[1, 2, 4, 6]")
     return [_model("genia", size, seed, name, *few, *own) for name, own in names.items()]
 
 
