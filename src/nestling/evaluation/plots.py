@@ -85,21 +85,21 @@ def violin(mentions: Sequence[Labelled]) -> "Figure":
         xticks=range(len(labels)),
         xticklabels=[drawable(label) for label in labels],
         ylabel="probability of the gold label",
-        ylim=(0, 1),
+        ylim=(-0.02, 1.02),
     )
     axes.plot([], [], color=_RIGHT, label="right", linewidth=6)
     axes.plot([], [], color=_WRONG, label="wrong", linewidth=6)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="center right")
     return figure
 
 
 def _half_violin(axes: "Axes", values: Array, place: int, colour: str, *, is_left: bool) -> None:
     """A histogram on its side, smoothed by its bins alone, as wide as it has the most values."""
     counts, borders = np.histogram(values, bins=20, range=(0, 1))
-    widths = 0.4 * counts / max(counts.max(), 1)
-    middles = (borders[:-1] + borders[1:]) / 2
+    widths = 0.4 * np.pad(counts, 1, mode="edge") / max(counts.max(), 1)  # up to the ends
+    heights = np.concatenate([[0], (borders[:-1] + borders[1:]) / 2, [1]])
     edge = place - widths if is_left else place + widths
-    axes.fill_betweenx(middles, place, edge, color=colour, alpha=0.7, linewidth=0)
+    axes.fill_betweenx(heights, place, edge, color=colour, alpha=0.7, linewidth=0)
     median = float(np.median(values))
     side = -0.2 if is_left else 0.2
     axes.plot([place, place + side], [median, median], color="white", linewidth=2)

@@ -13,14 +13,16 @@ from nestling.experiments.running import Store
 def pages(store: Store, trainings: Sequence[Training], part: Part) -> Iterator[tuple[str, str]]:
     """A page a corpus, with all rows of one seed side by side; only rows that were measured."""
     for corpus in dict.fromkeys(training.corpus for training in trainings):
+        own = [t for t in trainings if t.corpus == corpus and t.settings.training.seed == 0]
         files = {
             model: store.predictions_of(training.settings, part, head)
-            for training in trainings
-            if training.corpus == corpus and training.settings.training.seed == 0
+            for training in own
             for model, head in training.answers.items()
         }
         predicted = {model: list(read(file)) for model, file in files.items() if file.exists()}
         if predicted:
             gold, train = corpora.load(corpus, part), corpora.load(corpus, "train")
             found = analyze(gold, predicted, train=train, reference="SpanNER" if "SpanNER" in predicted else None)
-            yield corpus, page(found, title=f"{corpus}, {part}")
+            is_given = all(training.settings.training.measure == "given_spans" for training in own)
+            warning = ". Borders are given: what stands here as F1 is accuracy, no NER score." if is_given else ""
+            yield corpus, page(found, title=f"{corpus}, {part}{warning}")
