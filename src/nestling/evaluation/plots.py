@@ -87,6 +87,7 @@ def violin(mentions: Sequence[Labelled]) -> "Figure":
         ylabel="probability of the gold label",
         ylim=(-0.02, 1.02),
     )
+    axes.tick_params("x", rotation=30 if sum(map(len, labels)) > 60 else 0)  # long names would overlap
     axes.plot([], [], color=_RIGHT, label="right", linewidth=6)
     axes.plot([], [], color=_WRONG, label="wrong", linewidth=6)
     axes.legend(fontsize="small", loc="center right")
