@@ -159,11 +159,14 @@ def drawable(label: str) -> str:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Writes a figure as what the path's suffix says: .png, .svg or .pdf."""
+    """Writes a figure as what the path's suffix says: .png, .svg or .pdf; the same figure makes the same file."""
+    from matplotlib import rc_context  # noqa: PLC0415
+
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InvalidValueError(f"{path.name}: a picture is .png, .svg or .pdf")
-    with written(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=150)
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
+    with written(path) as temporary, rc_context({"svg.hashsalt": "nestling"}):
+        figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata=undated)
 
 
 def empty(caption: str) -> tuple["Figure", Any]:
