@@ -80,6 +80,7 @@ def test_quotes_and_brackets_stay_with_their_sentence():
         ("en", "iPhone sales fell. iPad sales rose. Wait... He left.", [0, 19, 36, 44]),
         ("en", "See Fig. 3 and Smith et al. 2003. No. 5 is new.", [0, 34]),
         ("en", "He said no. She left. 3 men came.", [0, 12, 22]),
+        ("en", "1. Ann Lee\n2. Bo came. He left.", [0, 11, 23]),
         ("pt", "A Dra. Ana chegou. O Sr. Lima saiu.", [0, 19]),
     ],
 )

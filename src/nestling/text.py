@@ -208,7 +208,9 @@ def _sentence_starts(text: str, words: Iterable[Word]) -> Iterator[int]:
         is_over = is_over or _is_too_long(count, word)
         is_closing = start == previous and _closes(text, start, end) and count <= 1.1 * _LONGEST
         if is_over and not is_closing:
-            if previous < 0 or count > _LONGEST or not _goes_on(text[start:end], before, is_near=start == previous):
+            is_numbered = count == 2 and before.isdigit()  # `1. Ann Lee`
+            goes_on = is_numbered or _goes_on(text[start:end], before, is_near=start == previous)
+            if previous < 0 or count > _LONGEST or not goes_on:
                 yield start
                 count = 0
             is_over = False
