@@ -76,6 +76,7 @@ def test_quotes_and_brackets_stay_with_their_sentence():
     ("language", "text", "starts"),
     [
         ("de", "„Halt.“ Dann ging er.", [0, 8]),
+        ("de", "Sie kam am 3. Mai. Er blieb bis 1990. Dann ging er.", [0, 19, 38]),
         ("zh", "价格是3.5元。“好。”他说。", [0, 8, 12]),
         ("en", "iPhone sales fell. iPad sales rose. Wait... He left.", [0, 19, 36, 44]),
         ("en", "See Fig. 3 and Smith et al. 2003. No. 5 is new.", [0, 34]),

@@ -32,6 +32,7 @@ _REMEMBERED = 40  # characters of a run that is likely to come again
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
 _LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
 _LINE_START = re.compile(r"\n[^\S\n]*(\w)")
+_YEAR = re.compile(r"\d{4}\.")
 _WRAPPED_SHARE = 0.2
 _TITLES = frozenset(("dr", "dra", "prof", "sr", "sra", "st", "sta"))  # behind whose point a name follows
 _REFERENCES = frozenset(  # behind whose point a number follows
@@ -225,8 +226,13 @@ def _is_too_long(count: int, last: str) -> bool:
 
 
 def _is_final(word: str) -> bool:
-    """Whether a word is punctuation that ends a sentence, such as `.` or `?!` or `».`."""
-    return not any(map(str.isalnum, word)) and not _final_marks().isdisjoint(word)
+    """Whether a word is punctuation that ends a sentence, such as `.` or `?!` or `».`; or a year with its point.
+
+    German words may be `3.` and `1990.`, of which the first is an ordinal.
+    """
+    if any(map(str.isalnum, word)):
+        return _YEAR.fullmatch(word) is not None
+    return not _final_marks().isdisjoint(word)
 
 
 def _goes_on(word: str, before: str, *, is_near: bool) -> bool:
