@@ -61,14 +61,15 @@ def test_the_three_parts_span_by_span():
         assert torch.allclose(labels[n], layers(made.classifier, pooled, inside[0], inside[-1]), atol=1e-5)
 
 
-def test_all_seeds_at_once_equal_one_by_one():
-    made = head(windows=(2, 3, 5))
+@pytest.mark.parametrize("filters_labels", [False, True])
+def test_all_seeds_at_once_equal_one_by_one(filters_labels):
+    made = head(windows=(2, 3, 5), filters_labels=filters_labels)
     reading = made(words())
     spans = windows(MASK, (2, 3, 5))
-    wanted = made.is_proposal(reading, spans)
+    wanted = made.is_proposal(reading, spans).amax(dim=1)
     assert torch.allclose(made._window_logits(reading, spans), wanted, atol=1e-5)
     middle = float(wanted.detach().sigmoid().median()) - 1e-6
-    sieve = head(windows=(2, 3, 5), keep=middle)
+    sieve = head(windows=(2, 3, 5), keep=middle, filters_labels=filters_labels)
     assert sieve.kept(reading).tolist() == spans[wanted.sigmoid() >= middle].tolist()
 
 
@@ -145,6 +146,20 @@ def test_losses_by_hand():
     )
     # two seeds, each one word short: smooth L1 1/2, overlap loss 1/3
     assert float(losses["regressor"].total.detach()) == pytest.approx(0.5 * 2 * (0.5 + 1 / 3), abs=1e-5)
+
+
+def test_a_filter_of_labels_learns_nothing_of_those_that_were_not_looked_for():
+    made = head(filters_labels=True, softness=0.0)
+    reading, spans = made(words()), torch.tensor(SPANS)
+    sought = torch.zeros(len(SPANS), len(made.labels), dtype=torch.bool)
+    sought[1, 1] = True
+    signs = torch.where(sought, 1.0, -1.0) * made.is_proposal(reading, spans)
+    each = -((-signs).sigmoid() ** 2) * signs.sigmoid().log()
+    known = torch.tensor([[True, True], [False, True]])
+    everything, partly = Targets(torch.zeros(0, 4), (), ()), Targets(torch.zeros(0, 4), (), (), known)
+    assert torch.allclose(made._filter_loss(reading, spans, sought, everything), each.sum(dim=1), atol=1e-6)
+    each[3:, 0] = 0  # those of the second sentence
+    assert torch.allclose(made._filter_loss(reading, spans, sought, partly), each.sum(dim=1), atol=1e-6)
 
 
 def test_soft_examples_weigh_single_spans():

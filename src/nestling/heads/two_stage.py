@@ -44,6 +44,9 @@ class TwoStageSettings(BaseModel):
     least_negatives: int = Field(default=2, ge=0, description="the same, at least, in every sentence")
     hard_negatives: int = Field(default=0, ge=0, description="proposals a sentence of the model as it is, learnt too")
     has_gold: bool = Field(default=True, description="classify gold spans too: positives from the first step")
+    filters_labels: bool = Field(
+        default=False, description="the filter looks for each label apart: where corpora do not have the same labels"
+    )
     keep: float = Field(default=0.15, ge=0, lt=1, description="the filter's probability from which a seed goes on")
     loss_weights: tuple[Weight, Weight, Weight] = Field(
         default=(1.0, 0.1, 1.0), description="λ of filter, regressor, labels"
@@ -98,7 +101,8 @@ class TwoStageHead(nn.Module):
         super().__init__()
         self.labels, self.settings, self.widths = labels, settings, frozenset(settings.windows)
         self.dropout = nn.Dropout(settings.dropout)
-        self.filter = SpanLayers(size, settings.size, 1) if "filter" in settings.locate else None
+        sought = len(labels) if settings.filters_labels else 1
+        self.filter = SpanLayers(size, settings.size, sought) if "filter" in settings.locate else None
         self.regressor = SpanLayers(size, settings.size, 2) if "regressor" in settings.locate else None
         self.classifier = SpanLayers(size, settings.size, 1 + len(labels))
         self.edges = nn.Parameter(torch.zeros(2, size)) if self.regressor is not None else None
@@ -114,9 +118,9 @@ class TwoStageHead(nn.Module):
     # What the parts say of spans (S, 3)
 
     def is_proposal(self, reading: Reading, spans: Tensor) -> Tensor:
-        """The filter's logits (S,) (equations 1 to 3)."""
+        """The filter's logits (S, 1), or (S, L) where it looks for each label apart (equations 1 to 3)."""
         assert self.filter is not None
-        return self.filter(*_inner(reading, spans)).squeeze(1)  # type: ignore[no-any-return]
+        return self.filter(*_inner(reading, spans))  # type: ignore[no-any-return]
 
     def offsets(self, reading: Reading, spans: Tensor) -> Tensor:
         """How far the borders should move: (S, 2), signed, in words (equations 4 and 5)."""
@@ -143,8 +147,10 @@ class TwoStageHead(nn.Module):
         terms = chosen.sum()
         parts = {}
         if self.filter is not None:
+            sought = torch.zeros(len(spans), len(self.labels), dtype=torch.bool, device=spans.device)  # (S, L)
+            sought[is_positive, gold[row[is_positive], 3]] = True
             weights = soft_weights(overlap, own.proposal_overlap, own.softness)
-            wrong = focal(self.is_proposal(output, spans), is_positive, own.focus)
+            wrong = self._filter_loss(output, spans, sought, targets)
             assert wrong.shape == weights.shape
             parts["filter"] = Loss(own.loss_weights[0] * (weights * wrong).sum(), terms)
         offsets = torch.zeros(len(spans), 2, device=spans.device)
@@ -163,6 +169,16 @@ class TwoStageHead(nn.Module):
         wrong = self._label_loss(output, torch.cat(proposals), targets)
         parts["classifier"] = Loss(own.loss_weights[2] * wrong.sum(), torch.tensor(len(wrong), device=wrong.device))
         return parts
+
+    def _filter_loss(self, output: Reading, spans: Tensor, sought: Tensor, targets: Targets) -> Tensor:
+        """The focal loss (S,) of spans that are near entities of `sought` labels (S, L) (equation 12)."""
+        logits = self.is_proposal(output, spans)
+        if not self.settings.filters_labels:
+            return focal(logits, sought.any(dim=1, keepdim=True), self.settings.focus).squeeze(1)
+        wrong = focal(logits, sought, self.settings.focus)  # (S, L)
+        if targets.known is not None:
+            wrong = wrong * targets.known[spans[:, 0]]
+        return wrong.sum(dim=1)
 
     @torch.no_grad()
     def _kept_now(self, output: Reading, targets: Targets) -> Tensor:
@@ -209,11 +225,12 @@ class TwoStageHead(nn.Module):
         spans = windows(output.mask, self.settings.windows)
         if self.filter is None:
             return spans
-        logits = self.is_proposal(output, spans) if len(spans) < _FEW else self._window_logits(output, spans)
-        return spans[logits.sigmoid() >= self.settings.keep]
+        is_few = len(spans) < _FEW
+        best = self.is_proposal(output, spans).amax(dim=1) if is_few else self._window_logits(output, spans)
+        return spans[best.sigmoid() >= self.settings.keep]
 
     def _window_logits(self, output: Reading, spans: Tensor) -> Tensor:
-        """The same as `is_proposal` for all seeds, width by width: faster where they are many."""
+        """The best of `is_proposal` (S,) for all seeds, width by width: faster where they are many."""
         filter = self.filter
         assert filter is not None
         left, right = filter.of_left(output.vectors), filter.of_right(output.vectors)  # (B, T, H)
@@ -223,7 +240,7 @@ class TwoStageHead(nn.Module):
         for n, width in enumerate(widths.tolist()):
             maximum = output.maxima.of_width(width)  # (B, T - width + 1, D)
             starts = maximum.shape[1]
-            logits[n, :, :starts] = filter.end(maximum, left[:, :starts], right[:, width - 1 :]).squeeze(-1)
+            logits[n, :, :starts] = filter.end(maximum, left[:, :starts], right[:, width - 1 :]).amax(dim=-1)
         return logits[which, sentence, start]
 
     def inspect(self, output: Reading, targets: Targets) -> dict[str, tuple[float, float]]:
