@@ -39,8 +39,8 @@ def test_scores_pair_by_pair():
 
 
 def test_gold_by_hand():
-    made = head()
-    links, ends = made.gold(
+    made = head(gap_weight=3.0)
+    links, ends, weights = made.gold(
         made(words()).mask, targets([0, 1, 3, 0], [1, 2, 3, 1], [0, 0, 6, 0], discontinuous=((0, GAPPED),))
     )
     assert links.nonzero().tolist() == [[0, 1, 1], [0, 1, 3], [0, 3, 0]]  # 1→2, 3→4, 0→3; the widest is out of reach
@@ -49,12 +49,14 @@ def test_gold_by_hand():
         (0, 4, 0): 2,
         (1, 0, 2): 2,
     }
+    assert (weights == 3).nonzero().tolist() == [[0, 1, 3], [0, 3, 0], [0, 4, 0]]  # of the mention with a gap
+    assert (weights == 1).sum() == weights.numel() - 3
 
 
 def gold_grid(made, given):
     """A grid that is sure of gold."""
     mask = made(words()).mask
-    links, ends = made.gold(mask, given)
+    links, ends, _ = made.gold(mask, given)
     return Grid(20 * links - 10, 20.0 * torch.nn.functional.one_hot(ends, 3) - 10, mask)
 
 
@@ -88,6 +90,18 @@ def test_loss_by_hand():
     assert float(losses["links"].total) == pytest.approx(pairs * 0.6931, abs=1e-2)
     assert float(losses["ends"].total) == pytest.approx((pairs + 9) * 1.0986, abs=1e-2)
     assert int(losses["ends"].terms) == 9
+
+
+def test_mentions_with_gaps_count_more():
+    made, other = head(), head(gap_weight=3.0)
+    grid = Grid(torch.zeros(2, 5, 6), torch.zeros(2, 5, 6, 3), made(words()).mask)
+    given = targets(discontinuous=((0, GAPPED),))
+    more = {
+        name: float(other.loss(grid, given)[name].total - made.loss(grid, given)[name].total)
+        for name in made.loss(grid, given)
+    }
+    assert more["links"] == pytest.approx(2 * 3 * 0.6931, abs=1e-2)  # 0→3 and 3→4, and its ends, which are no link
+    assert more["ends"] == pytest.approx(2 * 3 * 1.0986, abs=1e-2)
 
 
 def test_paths_by_hand():

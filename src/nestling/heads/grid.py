@@ -33,6 +33,9 @@ class GridSettings(BaseModel):
     size: int = Field(default=128, ge=1, description="of the hidden layer")
     distance_size: int = Field(default=16, ge=1)
     dropout: float = Field(default=0.2, ge=0, lt=1)
+    gap_weight: float = Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="how much a pair of a mention with gaps counts"
+    )
     link_threshold: float = Field(default=0.5, gt=0, lt=1, description="probability from which two words are linked")
 
 
@@ -81,28 +84,33 @@ class GridHead(nn.Module):
 
     def loss(self, output: Grid, targets: Targets) -> dict[str, Loss]:
         """Cross-entropies over all pairs of words, a word's worth of them at a time."""
-        links, ends = self.gold(output.mask, targets)
+        links, ends, weights = self.gold(output.mask, targets)
         is_pair = output.mask.clone()
         is_pair[:, 0] = False  # a word does not follow itself
         words = output.mask[:, 0].sum()
-        wrong = nn.functional.binary_cross_entropy_with_logits(output.links[is_pair], links[is_pair], reduction="sum")
+        wrong = nn.functional.binary_cross_entropy_with_logits(
+            output.links[is_pair], links[is_pair], weights[is_pair], reduction="sum"
+        )
         logits = targets.without_unknown(output.ends[output.mask], output.mask.nonzero()[:, 0])
-        missed = nn.functional.cross_entropy(logits, ends[output.mask], reduction="sum")
-        return {"links": Loss(wrong, words), "ends": Loss(missed, words)}
+        missed = nn.functional.cross_entropy(logits, ends[output.mask], reduction="none") * weights[output.mask]
+        return {"links": Loss(wrong, words), "ends": Loss(missed.sum(), words)}
 
-    def gold(self, mask: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-        """Links (B, W, T) and labels of ends (B, W, T); what reaches too far is left out."""
-        links = torch.zeros(mask.shape)
+    def gold(self, mask: Tensor, targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
+        """Links, labels of ends, and weights, each (B, W, T); what reaches too far is left out."""
+        links, weights = torch.zeros(mask.shape), torch.ones(mask.shape)
         ends = torch.zeros(mask.shape, dtype=torch.long)
         continuous = [(row, [Span(start, end)], label) for row, start, end, label in targets.spans.tolist()]
         gapped = [(row, list(e.fragments), self.labels.index(e.label)) for row, e in targets.discontinuous]
         for row, fragments, label in continuous + gapped:
             words = [n for span in fragments for n in range(span.start, span.end)]
             if words[-1] - words[0] < mask.shape[1]:
+                weight = self.settings.gap_weight if len(fragments) > 1 else 1.0
                 ends[row, words[-1] - words[0], words[0]] = 1 + label
+                weights[row, words[-1] - words[0], words[0]] = weight
                 for one, other in pairwise(words):
                     links[row, other - one, one] = 1
-        return links.to(mask.device), ends.to(mask.device)
+                    weights[row, other - one, one] = weight
+        return links.to(mask.device), ends.to(mask.device), weights.to(mask.device)
 
     def candidates(self, output: Grid) -> list[list[Entity]]:
         """Every path between two ends; its score is that of the ends, times the weakest link's probability."""
