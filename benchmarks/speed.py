@@ -35,6 +35,7 @@ FLOOR = "bare encoder"
 LATENCIES = (20, 200, 2000)  # words of one text
 LONGEST_TEXT = {"token classification": 200, "span_marker": 20}  # words; more is cut off, and not read at all
 LENGTHS = (100, 1000, 10_000, 100_000)  # words of one document
+READ = 20_000  # words that all these documents have together, at least
 LABELS = (1, 10, 100)
 WIDEST = (5, 10, 20, 40)
 GROWING = ("span", "two_stage", "light span")  # over the length of a document
@@ -243,19 +244,18 @@ def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times
 
 
 def by_length(contestants: dict[str, Contestant], sentences: list[Sentence], sizes: tuple[int, ...]) -> Rows:
-    """Words a CPU second of one document, as it grows; ours alone, as others cut or crash."""
+    """Words a CPU second over the length of a document, the same text cut at other places, each document alone.
+
+    Ours alone, as others cut or crash.
+    """
     rows: Rows = {}
-    for name, contestant in contestants.items():
-        if name not in GROWING:
-            continue
+    for name in (name for name in contestants if name in GROWING):
         rows[name] = {}
         for size in sizes:
-            text = " ".join(word for own in joined(sentences, size, 0) for word in own)
-            seconds: list[float] = []
-            for _ in range(5 if size < 10_000 else 1):
-                answer = contestant.ask({"run": "texts", "texts": [text]})
-                seconds.append(answer["cpu"])
-            rows[name][f"words_per_cpu_second_of_{size}_words"] = round(size / statistics.median(seconds), 1)
+            words = [word for own in joined(sentences, max(size, READ), 0) for word in own]
+            texts = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+            answer = contestants[name].ask({"run": "alone", "texts": texts})
+            rows[name][f"words_per_cpu_second_of_{size}_words"] = round(len(words) / answer["cpu"], 1)
             rows[name][f"megabytes_of_{size}_words"] = round(answer["megabytes"])
     return rows
 
