@@ -1,4 +1,4 @@
-"""docs/results.md and its pictures from the records: python benchmarks/tables.py.
+"""docs/results.md, its pictures, and the tables of docs/performance.md from the records: python benchmarks/tables.py.
 
 A figure that has no record is in no table.
 """
@@ -13,6 +13,7 @@ from records import RESULTS, ROOT, records
 from nestling.apps.reproduce import means
 from nestling.evaluation.plots import save
 from nestling.experiments import EXPERIMENTS
+from nestling.experiments.experiment import gain
 
 Record = dict[str, Any]
 HEAD = """# Results
@@ -32,9 +33,19 @@ SPEED = {
     "words_per_cpu_second_from_texts": "from raw text",
     "share_of_bare_encoder_from_words": "share of the bare encoder, from words",
     "share_of_bare_encoder_from_texts": "from raw text",
-    "milliseconds_20_words_p50": "ms for 20 words",
+    "training_share_of_bare_encoder": "training, share of the bare encoder's",
+    "ready_seconds": "seconds to the first entity",
     "megabytes": "MB",
 }
+LATENCY = {
+    f"milliseconds_{words}_words_p{which}": f"{words:,} words, p{which}"
+    for words in (20, 200, 2000)
+    for which in (50, 99)
+}
+LENGTHS = {f"words_per_cpu_second_of_{words}_words": f"{words:,} words" for words in (100, 1000, 10_000, 100_000)}
+LENGTHS |= {"megabytes_of_100000_words": "MB for 100,000"}
+GROWTH = {f"words_per_cpu_second_with_{labels}_labels": f"{labels} labels" for labels in (1, 10, 100)}
+GROWTH |= {f"words_per_cpu_second_with_widest_{widest}": f"ε = {widest}" for widest in (5, 10, 20, 40)}
 PACE = {
     "share_of_bare_encoder": "share of the bare encoder",
     "words_per_cpu_second": "words/CPU-s",
@@ -69,31 +80,51 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("bundling", "", SCORES),
     ("bundling-heads", "", SCORES),
     ("bundling-alpha", "On dev.", SCORES),
-    ("bundling-tagging", "On dev.", SCORES | {"train_seconds": "seconds of training"}),
+    ("bundling-tagging", "On dev.", SCORES | {"epoch_seconds": "seconds of the fastest epoch"}),
     ("bundling-features", "On dev.", SCORES),
     ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
-    ("two_stage_speed", "Prediction beside the bare transformer, one thread, in turns.", PACE),
-    ("sng_speed", "Training of SNG's network in batches and one by one, as published; one thread, in turns.", LEARNT),
-    ("memory", "The most a process took under a limit, in megabytes, libraries and weights included.", MEMORY),
-    ("int8", "Eight bits beside the same model in fp32.", INT8),
     ("light", "Without the layers of a transformer.", SCORES),
     ("peers", "Other tools, trained on the same sentences.", SCORES),
-    ("speed", "One interleaved run, one thread; see docs/performance.md.", SPEED),
 )
+FIGURES: Sequence[tuple[str, str, str, dict[str, str]]] = (  # of speed: title, experiment, what is said, columns
+    ("Words a CPU second", "speed", "GENIA's test part.", SPEED),
+    ("Milliseconds for one text", "speed", "Tools that cut longer texts off are left out.", LATENCY),
+    ("Over the length of a document", "speed", "Words a CPU second; the same text, cut at other places.", LENGTHS),
+    ("Over labels and ε", "speed", "Words a CPU second over the light encoder, where heads weigh most.", GROWTH),
+    ("Eight bits", "int8", "Beside the same model in fp32, on dev.", INT8),
+    (
+        "Memory",
+        "memory",
+        "The most a process took under a limit, in megabytes, libraries and weights included.",
+        MEMORY,
+    ),
+    (
+        "The two-stage identifier",
+        "two_stage_speed",
+        "A model that was trained to the end, beside the bare encoder.",
+        PACE,
+    ),
+    ("SNG's network in training", "sng_speed", "In batches, and one by one as published.", LEARNT),
+)
+MARK = "<!-- Below: benchmarks/tables.py -->"
 READINGS: dict[str, str] = tomllib.loads((ROOT / "benchmarks" / "readings.toml").read_text(encoding="utf-8"))
 
 
 def main() -> None:
     parts = [HEAD, *filter(None, (section(*given) for given in SECTIONS))]
     (ROOT / "docs" / "results.md").write_text("\n".join(parts), encoding="utf-8")
-    told = {name for name, _, _ in SECTIONS}
+    page = ROOT / "docs" / "performance.md"
+    written = page.read_text(encoding="utf-8").partition(MARK)[0]
+    tables = filter(None, (section(name, about, columns, title) for title, name, about, columns in FIGURES))
+    page.write_text("\n".join([written + MARK, "", *tables]), encoding="utf-8")
+    told = {name for name, _, _ in SECTIONS} | {name for _, name, _, _ in FIGURES}
     for path in sorted(RESULTS.glob("*.json")):
         if path.stem not in told:
             print(f"{path.name} is in no table")
 
 
-def section(name: str, about: str, columns: dict[str, str]) -> str:
-    own = records(name)
+def section(name: str, about: str, columns: dict[str, str], title: str | None = None) -> str:
+    own = [record for record in records(name) if any(record.get(key) is not None for key in columns)]
     if not own:
         return ""
     if name == "sng-extraction":
@@ -106,18 +137,25 @@ def section(name: str, about: str, columns: dict[str, str]) -> str:
     shown = {key: head for key, head in columns.items() if any(r.get(key) is not None for r in own)}
     has_paper = any((corpus, model) in paper for corpus, model, *_ in rows)
     header = ["corpus", "model", "encoder", *shown.values(), *(["paper"] if has_paper else [])]
-    lines = [f"## {name}", "", " ".join(filter(None, [said, about])), ""]
+    lines = [f"## {title or name}", "", " ".join(filter(None, [said, about])), ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     for (corpus, model, encoder, sentences), same in rows.items():
         where = f"{corpus}, {sentences:,} sentences" if sentences else corpus
-        cells = [where, model, encoder, *(mean(same, key) for key in shown)]
+        arrow = gain(own, same[0]["corpus"], model)
+        cells = [
+            where,
+            model,
+            encoder,
+            *(f"{mean(same, key)} {arrow if key == 'f1' else ''}".rstrip() for key in shown),
+        ]
         if has_paper:
             cells.append(str(paper.get((corpus, model), "–")))
         lines.append("| " + " | ".join(cells) + " |")
     if experiment and experiment.plot is not None:
         save(experiment.plot(means(own)), ROOT / "docs" / "pictures" / f"{name}.svg")
         lines += ["", f"![{name}](pictures/{name}.svg)"]
-    return "\n".join([*lines, *(["", READINGS[name].strip()] if name in READINGS else []), ""])
+    reading = READINGS.get(title or name)
+    return "\n".join([*lines, *(["", reading.strip()] if reading else []), ""])
 
 
 def key_of(record: Record) -> tuple[str, str, str, int | None]:

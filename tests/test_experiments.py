@@ -7,7 +7,7 @@ import pytest
 
 from nestling.data.formats import read, write
 from nestling.experiments import EXPERIMENTS
-from nestling.experiments.experiment import Experiment, Training, configured
+from nestling.experiments.experiment import Experiment, Training, configured, gain
 from nestling.experiments.running import Store
 from nestling.settings import config_path, load_settings, settings_of
 from nestling.types import Document, Entity
@@ -35,6 +35,20 @@ def test_alpha_of_zero_and_one_are_the_single_models_of_the_main_table():
     assert single[0] == main[1]  # SpanNER
     assert single[1] == main[2]  # α 0.1
     assert EXPERIMENTS["two-stage-ablation"].trainings("laptop", 0)[0].settings.data.sentences == 2087
+
+
+def test_what_bundling_gains_by_hand():
+    found = [
+        ("SeqNER", 80.0),
+        ("SeqNER", 82.0),
+        ("BL-SeqNER", 83.5),
+        ("SpanNER", 85.0),
+        ("BL-SpanNER", 84.75),
+        ("BL-grid", 1.0),
+    ]
+    records = [{"corpus": "x", "model": model, "f1": f1} for model, f1 in found]
+    told = {model: gain(records, "x", model) for model, _ in found}
+    assert told == {"SeqNER": "", "BL-SeqNER": "↑2.50", "SpanNER": "", "BL-SpanNER": "↓0.25", "BL-grid": ""}
 
 
 def test_light_is_the_same_over_the_light_encoder():

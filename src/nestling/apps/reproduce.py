@@ -123,7 +123,9 @@ def _is_there(corpus: str) -> bool:
 
 
 def _print(experiment: "Experiment", found: "list[Record]") -> None:
-    """A row a corpus and model, means over seeds; the paper's figure last."""
+    """A row a corpus and model, means over seeds; what bundling changes as an arrow; the paper's figure last."""
+    from nestling.experiments.experiment import gain
+
     measures = [("F1", "f1"), ("accuracy, borders given", "given_spans_accuracy")]
     for told, key in measures:
         own = [record for record in found if record.get(key) is not None]
@@ -135,7 +137,8 @@ def _print(experiment: "Experiment", found: "list[Record]") -> None:
             paper = experiment.paper.get((corpus, model))
             seconds = statistics.mean(record["train_seconds"] for record in same)
             extra = [_mean(same, name) for name in ("precision", "recall")] if key == "f1" else []
-            rows.append([corpus, model, same[0]["encoder"], *extra, _mean(same, key), f"{seconds:.0f}", _shown(paper)])
+            figure = f"{_mean(same, key)} {gain(own, corpus, model, key)}".rstrip()
+            rows.append([corpus, model, same[0]["encoder"], *extra, figure, f"{seconds:.0f}", _shown(paper)])
         extra = ["precision", "recall"] if key == "f1" else []
         out.print(table("", ["corpus", "model", "encoder", *extra, told, "seconds", "paper"], rows), "")
         _print_groups(own)

@@ -1,5 +1,6 @@
 """What an experiment is: models to train, what is read off each, and the paper's figures to stand beside ours."""
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -38,6 +39,19 @@ class Experiment:
     part: Part = "test"  # dev, where settings are compared to choose among them
     plot: Callable[[Sequence[Record]], Any] | None = None  # means over seeds → a matplotlib figure
     is_analysed: bool = False  # a page a corpus, all rows side by side
+
+
+def gain(found: Sequence[Record], corpus: str, model: str, key: str = "f1") -> str:
+    """How far a bundled model is above or below the one that is not, as an arrow and points; empty for all others."""
+    means = [
+        statistics.mean(values)
+        for name in (model, model.removeprefix("BL-"))
+        if (values := [r[key] for r in found if (r["corpus"], r["model"]) == (corpus, name) and r.get(key) is not None])
+    ]
+    if not model.startswith("BL-") or len(means) < 2:
+        return ""
+    points = means[0] - means[1]
+    return f"{'↑' if points > 0 else '↓'}{abs(points):.2f}"
 
 
 def available(names: Sequence[str], size: Size, prefix: str = "") -> list[str]:

@@ -195,6 +195,7 @@ def _of_training(run: Run, scores: Scores | None) -> Record:
         "sentences": settings.data.sentences,
         "epochs": len(rows),
         "train_seconds": round(sum(row["seconds"] for row in rows), 1),
+        "epoch_seconds": min(row["seconds"] for row in rows),  # of the fastest: others may have waited for the machine
         "losses": [row["losses"]["total"] for row in rows],
     }
 
