@@ -35,6 +35,9 @@ class DataSettings(_Settings):
     )
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
+    made_gaps: float = Field(
+        default=0.0, ge=0, le=100, description="sentences made up for each that has a mention with a gap, learnt too"
+    )
 
 
 class TransformerSettings(_Settings):
