@@ -78,6 +78,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("sng-extraction", "Beside it the accuracy where borders are given.", SCORES | BESIDE),
     ("discontinuous", "", SCORES | GAPS),
     ("bundling", "", SCORES),
+    ("bundling-why", "On dev; `--plots` writes the page.", SCORES),
     ("bundling-heads", "", SCORES),
     ("bundling-alpha", "On dev.", SCORES),
     ("bundling-tagging", "On dev.", SCORES | {"epoch_seconds": "seconds of the fastest epoch"}),
