@@ -153,7 +153,7 @@ def test_long_texts_take_linear_time(piece):
         return spent
 
     parse("warm up")
-    small, large = seconds(20_000), seconds(160_000)
+    small, large = (min(seconds(size) for _ in range(3)) for size in (20_000, 160_000))  # others use the machine too
     assert large < 8 * small * 2.5 + 0.5
 
 
