@@ -171,8 +171,9 @@ def test_mistakes_are_filtered_and_opened(browser, tmp_path):
     browser.find_element("name", "text").clear()
     browser.find_element("css selector", "select[name=kind] option[value='']").click()
     browser.find_element("css selector", "select[name=kind] option[value=boundary]").click()
+    browser.implicitly_wait(20)  # a mistake is drawn when it is opened, a moment after the click
     browser.find_element("css selector", ".mistake summary").click()
-    rows = [row.text for row in browser.find_elements("css selector", ".mistake dt")]
+    rows = [row.text for row in browser.find_elements("css selector", ".mistake[open] dt")]
     assert rows == ["gold", "m", "gold"]
     drawn = browser.find_elements("css selector", ".mistake[open] dd")
     assert drawn[0].text.count("LOC") == 2  # nested ones, each with its label
