@@ -90,7 +90,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
 FIGURES: Sequence[tuple[str, str, str, dict[str, str]]] = (  # of speed: title, experiment, what is said, columns
     ("Words a CPU second", "speed", "GENIA's test part.", SPEED),
     ("Milliseconds for one text", "speed", "Tools that cut longer texts off are left out.", LATENCY),
-    ("Over the length of a document", "speed", "Words a CPU second; the same text, cut at other places.", LENGTHS),
+    ("Over the length of a document", "speed", "Words a CPU second of documents of so many words.", LENGTHS),
     ("Over labels and ε", "speed", "Words a CPU second over the light encoder, where heads weigh most.", GROWTH),
     ("Eight bits", "int8", "Beside the same model in fp32, on dev.", INT8),
     (

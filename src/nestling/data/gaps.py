@@ -86,9 +86,9 @@ def _known(sentences: Iterable[Sentence]) -> _Known:
             elif 1 < len(entity) <= 1 + _LONGEST:
                 inner = [o for o in sentence.entities if o is not entity and _is_inside(o, entity)]
                 own = words[entity.start : entity.end]
-                first = _moved(inner, -entity.start, 0, len(own) - 1)
+                first = _moved(inner, -entity.start, len(own) - 1)
                 known.ending[entity.label, own[-1].lower()].append(_Rest(own[:-1], first))
-                last = _moved(inner, -entity.start - 1, 0, len(own) - 1)
+                last = _moved(inner, -entity.start - 1, len(own) - 1)
                 known.beginning[entity.label, own[0].lower()].append(_Rest(own[1:], last))
     counts = Counter(known.conjunctions)
     common = [word for word in known.conjunctions if counts[word] >= _LEAST * len(known.conjunctions)]
@@ -140,7 +140,7 @@ def _coordinated(sentence: Sentence, entity: Entity, known: _Known, random: Rand
     else:
         return None
     words, entities = _inserted(sentence, at, (conjunction, *rest.words))
-    return words, [*entities, other, *_moved(rest.inner, at + 1, 0, len(words))]
+    return words, [*entities, other, *_moved(rest.inner, at + 1, len(words))]
 
 
 def _differ(one: Words, other: Words) -> bool:
@@ -167,7 +167,7 @@ def _split(span: Span, at: int, by: int) -> list[Span]:
     return [Span(span.start, at), Span(at + by, span.end + by)]
 
 
-def _moved(entities: Sequence[Entity], by: int, least: int, most: int) -> tuple[Entity, ...]:
-    """The mentions moved by so many words; those that are then not between two places are left out."""
-    kept = [e for e in entities if least <= e.start + by and e.end + by <= most]
+def _moved(entities: Sequence[Entity], by: int, most: int) -> tuple[Entity, ...]:
+    """The mentions moved by so many words; those that are then not among the first `most` words are left out."""
+    kept = [e for e in entities if e.start + by >= 0 and e.end + by <= most]
     return tuple(replace(e, fragments=tuple(Span(f.start + by, f.end + by) for f in e.fragments)) for e in kept)
