@@ -14,7 +14,7 @@ LAYERS = (  # a module may import from rows above its own, and from its own row 
     ("errors",),
     ("types", "memory"),
     ("data.files",),
-    ("text", "decoding", "evaluation", "data.tags", "data.taggers", "nn.batch"),
+    ("text", "decoding", "evaluation", "data.tags", "data.taggers", "data.clusters", "nn.batch"),
     ("data.xml", "nn", "vectors"),
     ("data.formats", "data.features", "data.gaps", "heads.head", "glove"),
     ("data.statistics", "data.batches", "heads"),

@@ -103,12 +103,18 @@ def test_all_word_level_parts_together_survive_saving(tmp_path):
     """The token representation of Locate and Label, section 2.1, without the transformer."""
     pytest.importorskip("textblob")
     (tmp_path / "vectors.txt").write_text("2 3\nrome 1 0 0\nann 0 1 0\n")
-    parts = [{"kind": "vectors", "path": str(tmp_path / "vectors.txt")}, {"kind": "pos", "tagger": "en"}]
+    (tmp_path / "clusters.txt").write_text("01\tRome\t9\n01\tOslo\t5\n10\tAnn\t3\n")
+    parts = [
+        {"kind": "vectors", "path": str(tmp_path / "vectors.txt")},
+        {"kind": "pos", "tagger": "en"},
+        {"kind": "clusters", "source": str(tmp_path / "clusters.txt")},
+    ]
     parts += [{"kind": "characters", "size": 8}, {"kind": "characters", "size": 8, "reader": "convolution"}]
     settings = table(tmp_path, {"span": {}}, {"parts": parts, "top": {"kind": "bilstm", "size": 32}}, epochs=20)
     run, _ = trained(tmp_path, settings)
     assert run.trainer.progress.best > 80
-    (tmp_path / "vectors.txt").unlink()  # a saved model needs no file but its own
+    for name in ("vectors.txt", "clusters.txt"):
+        (tmp_path / name).unlink()  # a saved model needs no file but its own
     found = load(tmp_path / "run").pipe(corpus())
     assert score(corpus(), found).strict.f1 == pytest.approx(run.trainer.progress.best)
 

@@ -12,9 +12,11 @@ import torch
 from torch import nn
 
 from nestling.data.batches import Batcher
+from nestling.data.clusters import read_clusters
 from nestling.data.corpora import find
 from nestling.data.features import (
     AFFIXES,
+    ClusterIndexer,
     Indexer,
     PieceIndexer,
     TagIndexer,
@@ -31,10 +33,10 @@ from nestling.nn.encoders import (
     Affixes,
     BiLSTM,
     Characters,
+    Classes,
     Concat,
     Convolutions,
     Memory,
-    PartOfSpeech,
     Transformer,
     WordVectors,
     freeze,
@@ -45,6 +47,7 @@ from nestling.recognizer import Decoder, Recognizer
 from nestling.settings import (
     AffixSettings,
     CharacterSettings,
+    ClusterSettings,
     Part,
     PosSettings,
     Settings,
@@ -118,6 +121,8 @@ def learnt(settings: Settings, train: Sequence[Document]) -> dict[str, list[str]
         elif isinstance(part, PosSettings):
             tagger = load_tagger(part.tagger)
             found[name] = sorted({tag for d in train for sentence in d.sentences for tag in tagger(sentence.words)})
+        elif isinstance(part, ClusterSettings):
+            found[name] = read_clusters(part.source, part.most)
     return found
 
 
@@ -170,8 +175,11 @@ def _part(name: str, part: Part, vocabulary: list[str], saved: Path | None) -> t
         options = {"kind": part.reader, "size": part.size, "dropout": part.dropout}
         return Characters(name, len(vocabulary) + 2, **options), character_indexer(vocabulary)  # type: ignore[arg-type]
     if isinstance(part, PosSettings):
-        tags = PartOfSpeech(name, len(vocabulary) + 1, size=part.size, dropout=part.dropout)
+        tags = Classes(name, len(vocabulary) + 1, size=part.size, dropout=part.dropout)
         return tags, TagIndexer(load_tagger(part.tagger), vocabulary)
+    if isinstance(part, ClusterSettings):
+        clusters = Classes(name, len(vocabulary) + 1, size=part.size, dropout=part.dropout)
+        return clusters, ClusterIndexer(vocabulary)
     return _vectors(name, part, vocabulary, saved)
 
 

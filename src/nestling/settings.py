@@ -96,8 +96,19 @@ class PosSettings(_Settings):
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
+class ClusterSettings(_Settings):
+    """Clusters of words, of a language or from a file in Brown's format; the model keeps them."""
+
+    kind: Literal["clusters"]
+    source: str = Field(description="de or en, or a file of lines: bits, word, count")
+    most: int = Field(default=250_000, ge=1, description="words, the most frequent ones")
+    size: int = Field(default=50, ge=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
 Part = Annotated[
-    TransformerSettings | AffixSettings | CharacterSettings | VectorSettings | PosSettings, Field(discriminator="kind")
+    TransformerSettings | AffixSettings | CharacterSettings | VectorSettings | PosSettings | ClusterSettings,
+    Field(discriminator="kind"),
 ]
 
 
@@ -255,7 +266,7 @@ def settings_of(table: Mapping[str, Any], where: str) -> Settings:
 def _all_keys() -> set[str]:
     classes: list[type[BaseModel]] = [settings for _, settings in HEADS.values()]
     classes += [Settings, DataSettings, EncoderSettings, TransformerSettings, AffixSettings, CharacterSettings]
-    classes += [VectorSettings, PosSettings, TopSettings, DecodingSettings, TrainingSettings]
+    classes += [VectorSettings, PosSettings, ClusterSettings, TopSettings, DecodingSettings, TrainingSettings]
     return {"weight", *(name for known in classes for name in known.model_fields)}
 
 

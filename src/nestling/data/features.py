@@ -222,6 +222,22 @@ class WordIndexer:
         return padded([[rows.get(w) or rows.get(w.lower(), 0) for w in s] for passage in passages for s in passage])
 
 
+class ClusterIndexer:
+    """Words as the numbers of their clusters, as they stand or else in other case; 0 is for the unknown."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.vocabulary = list(vocabulary)  # a cluster each: its words, with blanks between them
+        self._numbers = {word: n for n, words in enumerate(vocabulary, 1) for word in words.split()}
+
+    def __call__(self, passages: Sequence[Passage]) -> Tensor:
+        """The clusters of a batch: (B, T)."""
+        return padded([[self._number(word) for word in sentence] for passage in passages for sentence in passage])
+
+    def _number(self, word: str) -> int:
+        known = self._numbers
+        return known.get(word) or known.get(word.lower()) or known.get(word.capitalize(), 0)
+
+
 class TagIndexer:
     """Words as the numbers of their parts of speech; 0 is for tags that were not in the training text."""
 

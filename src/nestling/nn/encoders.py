@@ -133,13 +133,13 @@ class WordVectors(nn.Module):
         return _words(self.dropout(self.table(rows)), batch.mask)
 
 
-class PartOfSpeech(nn.Module):
-    """A learned vector for each part of speech; 0 is for unknown tags and padding."""
+class Classes(nn.Module):
+    """A learned vector for each class of words, as part of speech or cluster; 0 is for unknown ones and padding."""
 
-    def __init__(self, name: str, tags: int, *, size: int = 50, dropout: float = 0.0) -> None:
+    def __init__(self, name: str, classes: int, *, size: int = 50, dropout: float = 0.0) -> None:
         super().__init__()
         self.name, self.size = name, size
-        self.table = nn.Embedding(tags, size, padding_idx=0)
+        self.table = nn.Embedding(classes, size, padding_idx=0)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, batch: Batch) -> Words:
