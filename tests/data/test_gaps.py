@@ -55,3 +55,26 @@ def test_as_many_as_are_asked_for_and_always_the_same():
     assert len(made(GAPPED, *plain, ratio=3)) == 3
     assert made(GAPPED, *plain, ratio=3) == made(GAPPED, *plain, ratio=3)
     assert made(*plain, ratio=3) == []  # train has no gaps
+
+
+def test_three_are_coordinated_too():
+    plain = [sentence(f"the {word} limb", ("part", (1, 3))) for word in ("fore", "hind", "lost", "new", "old", "small")]
+    found = made(COORDINATED, *plain, ratio=50)
+    three = [(mentions, text.split()) for mentions, text in found if " , " in text]
+    assert three
+    for mentions, (_, first, _, second, conjunction, third, _) in three:
+        assert conjunction == "and"
+        assert mentions == {("part", f"{word} limb") for word in (first, second, third)}
+
+
+def test_a_gap_gets_other_words_that_train_has_behind_the_same_word():
+    other = sentence("tips of each digit were long", ("part", (0, 2), (3, 4)), ("part", (3, 4)))
+    assert made(GAPPED, other) == [
+        ({("part", "cortex of kidney"), ("part", "kidney")}, "the cortex of each kidney grew"),
+        ({("part", "tips of digit"), ("part", "digit")}, "tips of the digit were long"),
+    ]
+
+
+def test_words_of_a_mention_in_a_gap_are_kept():
+    used = sentence("tips of mouse digits", ("part", (0, 2), (3, 4)), ("animal", (2, 3)))
+    assert made(GAPPED, used) == []

@@ -1,8 +1,9 @@
 """Sentences with gaps, made up from sentences without, where mentions with gaps are too rare to be learnt.
 
-Both ways do as train does. What stands in a gap behind some word, as "the" in "cortex of the kidney", is put behind
-that word in a mention that has it and no gap. And a mention is coordinated with another of its label that ends or
-begins with the same word: "cortical bone" and "trabecular bone" give "trabecular and cortical bone".
+All ways do as train does. What stands in a gap behind some word, as "the" in "cortex of the kidney", is put behind
+that word in a mention that has it and no gap, and in place of what another gap behind it has. And a mention is
+coordinated with one or two of its label that end or begin with the same word: "cortical bone" and "trabecular bone"
+give "trabecular and cortical bone".
 """
 
 from collections import Counter, defaultdict
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
-from nestling.types import Document, Entity, Sentence, Span
+from nestling.types import Document, Entity, Sentence, Span, joined
 
 Words = tuple[str, ...]
 Made = tuple[list[str], list[Entity]]
@@ -44,13 +45,15 @@ def made_up(documents: Iterable[Document], ratio: float) -> list[Document]:
     known = _known([sentence for _, sentence in pairs])
     rare = sum(any(entity.is_discontinuous for entity in sentence.entities) for _, sentence in pairs)
     random = Random(0)
+    gapped = [(*pair, entity) for pair in pairs for entity in pair[1].entities if entity.is_discontinuous]
     places = [(*pair, entity) for pair in pairs for entity in _outer(pair[1]) if len(entity) > 1]
     random.shuffle(places)
     found: list[Document] = []
-    for document, sentence, entity in places:
+    for document, sentence, entity in gapped + places:
         if len(found) >= round(ratio * rare):
             break
-        made = _filled(sentence, entity, known, random) or _coordinated(sentence, entity, known, random)
+        ways = (_refilled,) if entity.is_discontinuous else (_filled, _coordinated)
+        made = next(filter(None, (way(sentence, entity, known, random) for way in ways)), None)
         if made is not None:
             own = Document.of_words(f"{document.id}, gap {len(found)}", [made])
             found.append(replace(own, annotated=document.annotated))
@@ -122,29 +125,60 @@ def _filled(sentence: Sentence, entity: Entity, known: _Known, random: Random) -
     return None if filler[0] == sentence.words[at] else _inserted(sentence, at, filler)
 
 
+def _refilled(sentence: Sentence, entity: Entity, known: _Known, random: Random) -> Made | None:
+    """The sentence with other words in one of the mention's gaps, where none of them is of a mention."""
+    left, right = random.choice(list(pairwise(entity.fragments)))
+    gap = Span(left.end, right.start)
+    fillers = known.fillers.get(sentence.words[gap.start - 1].lower(), ())
+    others = [words for words in fillers if words != sentence.words[gap.start : gap.end]]
+    is_used = any(f.start < gap.end and gap.start < f.end for o in sentence.entities for f in o.fragments)
+    if not others or is_used:
+        return None
+    new = random.choice(others)
+    by = len(new) - len(gap)
+    return [*sentence.words[: gap.start], *new, *sentence.words[gap.end :]], [
+        replace(o, fragments=tuple(f if f.end <= gap.start else Span(f.start + by, f.end + by) for f in o.fragments))
+        for o in sentence.entities
+    ]
+
+
 def _coordinated(sentence: Sentence, entity: Entity, known: _Known, random: Random) -> Made | None:
-    """The sentence with another mention beside this one, which shares its last word or its first."""
+    """The sentence with one or two mentions beside this one, which share its last word or its first."""
     if not known.conjunctions:
         return None
     own = sentence.words[entity.start : entity.end]
-    ending = [rest for rest in known.ending[entity.label, own[-1].lower()] if _differ(rest.words, own[:-1])]
-    beginning = [rest for rest in known.beginning[entity.label, own[0].lower()] if _differ(rest.words, own[1:])]
-    conjunction = random.choice(known.conjunctions)
-    if ending and (not beginning or random.random() < 0.75):
-        rest, at = random.choice(ending), entity.end - 1
-        other = Entity.at(at + 1, at + 2 + len(rest.words), entity.label)
-    elif beginning:
-        rest, at = random.choice(beginning), entity.end
-        shared = Span(entity.start, entity.start + 1)
-        other = Entity((shared, Span(at + 1, at + 1 + len(rest.words))), entity.label)
-    else:
+    ending = _others(known.ending[entity.label, own[-1].lower()], own[:-1], random)
+    beginning = _others(known.beginning[entity.label, own[0].lower()], own[1:], random)
+    is_ending = bool(ending) and (not beginning or random.random() < 0.75)
+    rests = ending if is_ending else beginning
+    if not rests:
         return None
-    words, entities = _inserted(sentence, at, (conjunction, *rest.words))
-    return words, [*entities, other, *_moved(rest.inner, at + 1, len(words))]
+    at = entity.end - 1 if is_ending else entity.end
+    new: list[str] = []
+    starts = []
+    for rest in rests:
+        new.append(random.choice(known.conjunctions) if rest is rests[-1] else ",")
+        starts.append(at + len(new))
+        new += rest.words
+    words, entities = _inserted(sentence, at, tuple(new))
+    shared = at + len(new) if is_ending else entity.start
+    for start, rest in zip(starts, rests, strict=True):
+        spans = [Span(start, start + len(rest.words)), Span(shared, shared + 1)]
+        entities.append(Entity(joined(spans), entity.label))
+        entities += _moved(rest.inner, start, len(words))
+    return words, entities
+
+
+def _others(rests: Sequence[_Rest], own: Words, random: Random) -> list[_Rest]:
+    """One or two of them that are other things than this and each other, and not one and its plural or the like."""
+    chosen: list[_Rest] = []
+    for rest in random.sample(rests, min(len(rests), 8)):
+        if len(chosen) < 2 and all(_differ(rest.words, words) for words in [own, *(o.words for o in chosen)]):
+            chosen.append(rest)
+    return chosen[: random.choice((1, 1, 2))]
 
 
 def _differ(one: Words, other: Words) -> bool:
-    """Whether these are two things, and not one and its plural or the like."""
     last, its = one[-1].lower(), other[-1].lower()
     return not (last.startswith(its) or its.startswith(last))
 
