@@ -61,6 +61,7 @@ def main() -> None:
     contestants = ours(heads, given.threads) | others(peers, given.threads) | engines(given.engines, given.threads)
     try:
         rows = throughput(contestants, sentences, *((3, 100) if given.quick else (5, 200)))
+        merge(rows, stages(contestants, sentences, 100 if given.quick else 500))
         merge(rows, latency(contestants, sentences, 10 if given.quick else 50))
         merge(rows, by_length(contestants, sentences, LENGTHS[: 2 if given.quick else 4]))
     finally:
@@ -224,6 +225,18 @@ def ways(name: str) -> list[str]:
     if name.startswith(FLOOR):
         return ["words"]
     return ["texts"] if name in PEERS else ["words", "texts"]
+
+
+def stages(contestants: dict[str, Contestant], sentences: list[Sentence], size: int) -> Rows:
+    """The shares of CPU time that our stages take from raw texts: the profile."""
+    rows: Rows = {}
+    texts = [" ".join(s.words) for s in sentences[:size]]
+    for name, contestant in contestants.items():
+        if name not in PEERS and not name.startswith(FLOOR):
+            taken = contestant.ask({"run": "stages", "texts": texts})["found"]
+            whole = sum(taken.values())
+            rows[name] = {f"share_of_time_{stage}": round(100 * own / whole, 1) for stage, own in taken.items()}
+    return rows
 
 
 def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times: int) -> Rows:

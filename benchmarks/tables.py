@@ -37,6 +37,14 @@ SPEED = {
     "ready_seconds": "seconds to the first entity",
     "megabytes": "MB",
 }
+STAGES = {
+    "share_of_time_text": "splitting text",
+    "share_of_time_numbers": "words to numbers",
+    "share_of_time_encoder": "encoder",
+    "share_of_time_head": "head",
+    "share_of_time_decoding": "decoding",
+    "share_of_time_rest": "rest",
+}
 LATENCY = {
     f"milliseconds_{words}_words_p{which}": f"{words:,} words, p{which}"
     for words in (20, 200, 2000)
@@ -89,6 +97,7 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
 )
 FIGURES: Sequence[tuple[str, str, str, dict[str, str]]] = (  # of speed: title, experiment, what is said, columns
     ("Words a CPU second", "speed", "GENIA's test part.", SPEED),
+    ("Where the time goes", "speed", "From raw text, in % of CPU time.", STAGES),
     ("Milliseconds for one text", "speed", "Tools that cut longer texts off are left out.", LATENCY),
     ("Over the length of a document", "speed", "Words a CPU second of documents of so many words.", LENGTHS),
     ("Over labels and ε", "speed", "Words a CPU second over the light encoder, where heads weigh most.", GROWTH),

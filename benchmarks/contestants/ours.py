@@ -1,12 +1,17 @@
-"""A model of nestling: from raw texts, from words, one text at a time; and training."""
+"""A model of nestling: from raw texts, from words, one text at a time; where its time goes; and training."""
 
 import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from serving import Runs, main
 
+import nestling.recognizer
 from nestling.checkpoint import load
 from nestling.run import Run
 from nestling.settings import load_settings, settings_of
@@ -30,7 +35,43 @@ def make(command: dict[str, Any]) -> Runs:
     def alone(texts: list[str]) -> int:
         return sum(len(recognizer(text).mentions) for text in texts)
 
-    return {"words": of_words, "texts": of_texts, "alone": alone}
+    def stages(texts: list[str]) -> dict[str, float]:
+        """What each stage takes from raw texts, in CPU seconds."""
+        clock = Clock()
+        model = recognizer.model
+        with ExitStack() as stack:
+            for owner, name, stage in (
+                (nestling.recognizer, "parse", "text"),
+                (recognizer.batcher, "batch", "numbers"),
+                (model.encoder, "forward", "encoder"),
+                (model, "candidates", "head"),
+                (recognizer, "decoder", "decoding"),
+            ):
+                stack.enter_context(patch.object(owner, name, clock.timed(getattr(owner, name), stage)))
+            clock.timed(of_texts, "rest")(texts)
+        return dict(clock.seconds)
+
+    return {"words": of_words, "texts": of_texts, "alone": alone, "stages": stages}
+
+
+class Clock:
+    """CPU seconds inside functions, without what is spent in others that are timed."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self._inside = 0.0
+
+    def timed(self, function: Any, stage: str) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            began, outer = time.process_time(), self._inside
+            self._inside = 0.0
+            found = function(*given, **named)
+            whole = time.process_time() - began
+            self.seconds[stage] += whole - self._inside  # type: ignore[assignment]
+            self._inside = outer + whole
+            return found
+
+        return call
 
 
 def trainer(command: dict[str, Any]) -> Any:

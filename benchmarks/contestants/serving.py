@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
-Runs = dict[str, Callable[[list[Any]], int]]  # what is run on texts; gives how many entities were found
+Runs = dict[str, Callable[[list[Any]], Any]]  # what is run on texts; most give how many entities were found
 Train = Callable[[list[Row], list[Row], Path, dict[str, Any]], None]
 Predict = Callable[[Path, list[str]], list[list[Row]]]
 
