@@ -471,6 +471,9 @@ class TestBadInput:
         (folder / "vocabularies.json").write_text("{}")
         with pytest.raises(CheckpointError, match="names no weights"):
             load(folder)
+        with pytest.raises(CheckpointError, match="no such folder"):
+            load(tmp_path / "nothing")
+        (tmp_path / "nothing").mkdir()
         with pytest.raises(CheckpointError, match="is this a model folder"):
             load(tmp_path / "nothing")
 

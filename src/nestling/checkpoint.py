@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from nestling.config import Built, build, embedded
 from nestling.data.files import Source, written, written_folder
 from nestling.decoding import Rule
-from nestling.errors import CheckpointError, DataError, InvalidValueError, SettingsError, UnknownNameError
+from nestling.errors import CheckpointError, DataError, InvalidValueError, SettingsError, UnknownNameError, nearest
 from nestling.memory import Budget
 from nestling.nn import int8
 from nestling.nn.encoders import Transformer
@@ -105,9 +105,14 @@ def _of_embedded(built: Built) -> dict[str, Tensor]:
 def model_path(name: Path | str) -> Path:
     """A model's folder: that path or, for a plain name, below $NESTLING_MODELS or inside the package."""
     path = Path(name)
-    if not path.exists() and len(path.parts) == 1:
-        return next((home / path for home in _homes() if (home / path / "manifest.json").is_file()), path)
-    return path
+    if path.exists():
+        return path
+    known = {folder.name: folder for folder in model_folders()}
+    if str(name) not in known:
+        near = nearest(str(name), known)
+        hint = f"did you mean {near!r}?" if near else "`nestling models` lists those that have a name"
+        raise CheckpointError(f"{name}: there is no such folder, and no model of that name; {hint}")
+    return known[str(name)]
 
 
 def model_folders() -> list[Path]:

@@ -114,8 +114,8 @@ def test_seeds(nestling, config, tmp_path):  # noqa: F811
         (["train", "{config}", "--set", "training.epoch=3"], "unknown key 'training.epoch'; did you mean 'epochs'?"),
         (["train", "{config}", "--set", "x"], "write key=value"),
         (["train", "{config}", "--set", "data.train=none.jsonl"], "none.jsonl"),
-        (["evaluate", "none", str(GOLD)], "is this a model folder?"),
-        (["predict", "-m", "none", "text"], "is this a model folder?"),
+        (["evaluate", "none", str(GOLD)], "no model of that name"),
+        (["predict", "-m", "none", "text"], "no model of that name"),
     ],
 )
 def test_bad_words_are_one_clear_line(nestling, config, tmp_path, words, message):  # noqa: F811
@@ -167,3 +167,6 @@ def test_models_are_exported_judged_and_listed(nestling, config, tmp_path, monke
     (tmp_path / "all" / "small" / "card.json").write_text("[")  # a card is no part of the model
     assert nestling("models")[0] == 0
     assert nestling("predict", "-m", "small", "It rained.")[0] == 0
+    assert "did you mean 'small'?" in nestling("predict", "-m", "smal", "It rained.")[2]
+    (tmp_path / "all" / "small").rename(tmp_path / "all" / "en-general")
+    assert nestling("predict", "It rained.")[0] == 0  # the model that is used where none is named

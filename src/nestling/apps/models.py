@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from nestling.recognizer import Recognizer
     from nestling.settings import Settings
 
+DEFAULT = "en-general"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Model = Annotated[Path, typer.Option("--model", "-m", help="Folder of a trained model.")]
+Model = Annotated[Path, typer.Option("--model", "-m", help="A model by name, or its folder.")]
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Settings in TOML; configs/ has many.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: training.epochs=3.")
@@ -188,7 +189,7 @@ def predict(
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, --input is read.")
     ] = None,
-    model: Model = Path("model"),
+    model: Model = Path(DEFAULT),
     input_file: Annotated[
         str | None, typer.Option("--input", "-i", help="A text a line, or our JSON lines; - is the standard input.")
     ] = None,
