@@ -150,7 +150,7 @@ def test_corpora_together(tmp_path, monkeypatch):
 def test_a_model_by_name(tmp_path, monkeypatch):
     trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1), name="mine")
     monkeypatch.chdir(tmp_path / "mine")
-    with pytest.raises(CheckpointError, match="is missing"):
+    with pytest.raises(CheckpointError, match="no model of that name"):
         load("mine")
     monkeypatch.setenv("NESTLING_MODELS", str(tmp_path))
     assert load("mine").model.answer == "span"
