@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    read a small corpus, show its nested entities, score a prediction"
+	@echo "make demo    nested entities in four paragraphs, found by the models that come along"
 	@echo "make test    run the tests (make test-slow: the slow ones too)"
 	@echo "make check   lint, types, layers"
 	@echo "make bench   measure speed beside other tools (GENIA is needed; make bench ARGS=--quick is shorter)"
@@ -19,7 +19,7 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nestling needs Python 3.11 or newer; say make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[dev,embedded]"
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $(READY)
 
 demo: setup

@@ -181,7 +181,7 @@ def engines(names: list[str], threads: int) -> dict[str, Contestant]:
     for name in names:
         packages = [] if name == "int8" else ENGINE_PACKAGES
         try:
-            python = environment("engines", packages and [*packages, f"{ROOT}[embedded]"])
+            python = environment("engines", packages and [*packages, str(ROOT)])
             made[f"{FLOOR}, {name}"] = Contestant(python, "bare.py", {"engine": name}, threads)
         except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
             print(f"{name} is left out: {error}", flush=True)

