@@ -147,6 +147,15 @@ def test_corpora_together(tmp_path, monkeypatch):
     assert found.notes == ["conll04: has PER", "genia: has LOC"]
 
 
+def test_a_model_of_several_corpora_is_judged_by_the_labels_that_gold_has(tmp_path):
+    half = [d.with_entities([e for e in s.entities if e.label == "PER"] for s in d.sentences) for d in corpus()]
+    built = Run(settings_of(table(tmp_path, {"span": {}}), "test"), tmp_path / "run").built
+    for also, judged in (((), None), (("genia",), {"PER"})):
+        data = built.settings.data.model_copy(update={"also": also})
+        recognizer = replace(built, settings=built.settings.model_copy(update={"data": data})).recognizer()
+        assert {d.annotated for d in recognizer.judged_by(half)} == {judged and frozenset(judged)}
+
+
 def test_a_model_by_name(tmp_path, monkeypatch):
     trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1), name="mine")
     monkeypatch.chdir(tmp_path / "mine")

@@ -96,6 +96,7 @@ class Built:
             language=language,
             room=room,
             from_raw_text=data.from_raw_text,
+            is_of_several=bool(data.also),
         )
 
 

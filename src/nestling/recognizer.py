@@ -16,7 +16,7 @@ from nestling.memory import Budget, peak, resident
 from nestling.model import Model
 from nestling.nn.batch import Batch
 from nestling.text import parse
-from nestling.types import Document, Entity
+from nestling.types import Document, Entity, Labels
 
 _POOL_WORDS = 20_000  # read ahead, so that sentences of like length are encoded together
 
@@ -56,11 +56,13 @@ class Recognizer:
         language: str = "en",
         room: int = 0,
         from_raw_text: bool = False,
+        is_of_several: bool = False,
         budget: Budget | None = None,
     ) -> None:
         self.model, self.batcher, self.decoder, self.language = model, batcher, decoder, language
         self.budget = budget or Budget()
         self.from_raw_text = from_raw_text  # it learnt so, and is to be judged so
+        self.is_of_several = is_of_several  # corpora, each with labels of its own: by those it is judged
         indexers = [indexer for indexer in batcher.indexers.values() if isinstance(indexer, PieceIndexer)]
         self.room = min([room, *(indexer.room for indexer in indexers)])  # a sentence is whole before it has context
         self.size: Callable[[tuple[str, ...]], int] = indexers[0].size if indexers else len  # of a sentence, in pieces
@@ -81,6 +83,14 @@ class Recognizer:
                 yield from self._found(held)
                 held, words = [], 0
         yield from self._found(held)
+
+    def judged_by(self, gold: Iterable[Document]) -> list[Document]:
+        """Gold that says which labels were looked for: where a model is of several corpora, those that gold has."""
+        documents = list(gold)
+        if not self.is_of_several:
+            return documents
+        known = frozenset(Labels.of(documents))
+        return [replace(own, annotated=known if own.annotated is None else own.annotated) for own in documents]
 
     def inputs(self, gold: Iterable[Document], *, is_raw: bool = False) -> list[Document]:
         """What the model is given of gold: raw text is met without gold's words, and so is all where it learnt so."""

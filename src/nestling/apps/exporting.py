@@ -63,7 +63,7 @@ def _gold(parts: Named, sentences: int | None) -> tuple[list[Document], bool]:
 
 def _compared(models: "list[Recognizer]", gold: list[Document], is_raw: bool) -> dict[str, Any]:
     """F1 of both models, how far they agree, and CPU time; they take turns."""
-    inputs = models[0].inputs(gold, is_raw=is_raw)
+    gold, inputs = models[0].judged_by(gold), models[0].inputs(gold, is_raw=is_raw)
     seconds = [0.0, 0.0]
     found: list[list[Document]] = [[], []]
     for start in range(0, len(inputs), 500):
