@@ -38,11 +38,16 @@ def card(
         "encoder": _encoder(settings["encoder"]),
         "heads": {head: own["weight"] for head, own in settings["heads"].items()},
         "answer": settings["answer"],
-        "trained_on": {corpus: corpora.find(corpus).terms for corpus in trained_on},
+        "trained_on": {corpus: _told(corpora.find(corpus)) for corpus in trained_on},
         "from_raw_text": data["from_raw_text"] or any(corpora.find(c).unit == "document" for c in trained_on),
         "megabytes": round(megabytes_of(folder), 1),
         "scores": {own.data: _figures(own) for own in judged},
     }
+
+
+def _told(corpus: corpora.Corpus) -> str:
+    """What a corpus is, how it is split, and on what terms it is passed on."""
+    return f"{corpus.about}. {corpus.terms or 'No licence is stated'}"
 
 
 def _encoder(own: Mapping[str, Any]) -> list[str]:
@@ -88,7 +93,7 @@ def page(figures: Mapping[str, Any], notes: str = "") -> str:
         f"* Encoder: {' + '.join(figures['encoder'])}; heads: {heads}; {figures['answer']} answers.",
         f"* {figures['megabytes']} MB.",
         f"* Learnt from {how}.",
-        *(f"* {corpus}: {terms or 'no licence is stated'}." for corpus, terms in figures["trained_on"].items()),
+        *(f"* {corpus}: {told}." for corpus, told in figures["trained_on"].items()),
         "",
         "```python",
         "import nestling",

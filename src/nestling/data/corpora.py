@@ -278,7 +278,7 @@ CORPORA: dict[str, Corpus] = {
         parts=_files("mentions", {part: f"document_split/{part}.jsonlines" for part in ("dev", "test")}),
     ),
     "genia-articles": Corpus(
-        about="the split by article from the XML, with raw text, articles and a train part",
+        about="English biomedical abstracts, nested; split by article, from the XML, with raw text",
         folder="genia",
         terms=_GENIA_TERMS,
         language="en",
@@ -386,7 +386,7 @@ CORPORA: dict[str, Corpus] = {
         published={"train": 1975, "dev": 835, "test": 1079},
     ),
     "wnut17-things": Corpus(
-        about="the same without persons and locations, which other corpora define in another way",
+        about="English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
         folder="wnut17",
         terms="CC BY 4.0; Derczynski et al., 2017",
         language="en",
