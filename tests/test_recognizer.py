@@ -1,4 +1,11 @@
-from nestling.recognizer import Decoder
+from threading import active_count, get_ident
+
+import pytest
+
+from nestling.errors import DataError, InvalidValueError
+from nestling.memory import Budget
+from nestling.recognizer import Decoder, Recognizer
+from nestling.text import parse
 from nestling.types import Entity
 
 CANDIDATES = [
@@ -25,3 +32,60 @@ def test_thresholds_by_label_hold_with_soft_nms_too():
     decode = Decoder(method="soft_nms", rule="any", threshold=0.5, thresholds={"A": 0.1, "B": 0.85}, decay=0.5)
     candidates = [Entity.at(0, 1, "A", 0.3), Entity.at(3, 6, "C", 0.95), Entity.at(3, 5, "B", 0.9)]
     assert [e.label for e in decode(candidates)] == ["C", "A"]  # B falls to 0.45
+
+
+class _Reader(Recognizer):
+    """A recogniser that finds nothing."""
+
+    def __init__(self) -> None:
+        self.budget, self.language = Budget(), "en"
+
+    def _found(self, documents):
+        yield from documents
+
+
+def test_texts_are_taken_in_the_callers_thread_and_come_in_order(monkeypatch):
+    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", 5)
+    taken, made = set(), set()
+
+    def texts():
+        for n in range(20):
+            taken.add(get_ident())
+            yield f"text {n}"
+
+    def noted(text, **options):
+        made.add(get_ident())
+        return parse(text, **options)
+
+    monkeypatch.setattr("nestling.recognizer.parse", noted)
+    found = list(_Reader().pipe(texts()))
+    assert [(d.id, d.text) for d in found] == [(str(n), f"text {n}") for n in range(20)]
+    assert taken == {get_ident()}
+    assert get_ident() not in made
+
+
+def test_what_cannot_be_split_is_told_behind_what_was_before_it(monkeypatch):
+    def choosy(text, **options):
+        if text == "two":
+            raise DataError("bad")
+        return parse(text, **options)
+
+    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", 1)
+    monkeypatch.setattr("nestling.recognizer.parse", choosy)
+    found = _Reader().pipe(["one", "two", "three"])
+    assert next(found).text == "one"
+    with pytest.raises(DataError):
+        next(found)
+
+
+def test_what_is_no_text_is_named():
+    with pytest.raises(InvalidValueError, match="text 1 is neither a text nor a Document but nan"):
+        list(_Reader().pipe(["one", float("nan")]))
+
+
+def test_a_stream_that_is_left_early_leaves_no_thread():
+    before = active_count()
+    found = _Reader().pipe(f"text {n}" for n in range(100_000))
+    assert next(found).text == "text 0"
+    found.close()
+    assert active_count() == before

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -11,6 +12,7 @@ import torch
 from nestling.data.batches import Batcher, Passage, by_words, passages
 from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
+from nestling.errors import InvalidValueError
 from nestling.evaluation.given import Labelled
 from nestling.memory import Budget, peak, resident
 from nestling.model import Model
@@ -19,6 +21,7 @@ from nestling.text import parse
 from nestling.types import Document, Entity, Labels
 
 _POOL_WORDS = 20_000  # read ahead, so that sentences of like length are encoded together
+_CHARACTERS = 5  # of a word and the blank behind it, few rather than many
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +72,36 @@ class Recognizer:
 
     def __call__(self, text: str | Document) -> Document:
         """The text, or the document whatever entities it had, with the entities that the model finds."""
-        return next(self.pipe([text]))
+        return next(self._found([self._split(0, text)]))
 
     def pipe(self, texts: Iterable[str | Document]) -> Iterator[Document]:
-        """The same for many, in order and as they come; memory does not grow with their number."""
-        held: list[Document] = []
-        words = 0
+        """The same for many, in order and as they come; memory does not grow with their number.
+
+        They are taken in the caller's thread, and split in another while the model reads those before.
+        """
+        with ThreadPoolExecutor(1) as worker:
+            coming: list[Future[Document]] = []
+            for own in self._pools(texts):
+                before, coming = coming, [worker.submit(self._split, *numbered) for numbered in own]
+                yield from self._found([document.result() for document in before])
+            yield from self._found([document.result() for document in coming])
+
+    def _pools(self, texts: Iterable[str | Document]) -> Iterator[list[tuple[int, str | Document]]]:
+        """Numbered texts, as many at a time as are worth sorting by length."""
+        held: list[tuple[int, str | Document]] = []
+        words = 0.0
         for number, text in enumerate(texts):
-            document = text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
-            held.append(document)
-            words += 1 + sum(len(sentence) for sentence in document.sentences)  # texts without words are held too
+            if not isinstance(text, str | Document):  # as an empty cell of a table
+                raise InvalidValueError(f"text {number} is neither a text nor a Document but {text!r:.60}")
+            held.append((number, text))
+            words += 1 + len(text if isinstance(text, str) else text.text) / _CHARACTERS  # empty ones are held too
             if words >= min(_POOL_WORDS, 10 * self.budget.words):
-                yield from self._found(held)
-                held, words = [], 0
-        yield from self._found(held)
+                yield held
+                held, words = [], 0.0
+        yield held
+
+    def _split(self, number: int, text: str | Document) -> Document:
+        return text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
 
     def judged_by(self, gold: Iterable[Document]) -> list[Document]:
         """Gold that says which labels were looked for: where a model is of several corpora, those that gold has."""
