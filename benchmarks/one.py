@@ -28,7 +28,7 @@ def main() -> None:
         return
     gold = corpora.load(str(settings.data.corpus), given.part, root=settings.data.root)
     recognizer = load(folder)
-    is_raw = corpora.find(str(settings.data.corpus)).unit == "document"
+    is_raw = corpora.find(str(settings.data.corpus)).is_raw
     scores = score(gold, recognizer.pipe(recognizer.inputs(gold, is_raw=is_raw)))
     add(
         {

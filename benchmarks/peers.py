@@ -105,7 +105,7 @@ def predicted(peer: str, model: Path, gold: list[Document], corpus: str) -> list
     """Documents as a tool sees them, with what it finds."""
     entry = corpora.find(corpus)
     inputs = gold
-    if entry.unit == "document":
+    if entry.is_raw:
         inputs = [parse(document.text, id=document.id, language=entry.language) for document in gold]
     texts, found = model.parent / "test.jsonl", model.parent / "found.jsonl"
     run(peer, "predict", str(model), written(texts, inputs), str(found))

@@ -16,7 +16,7 @@ LAYERS = (  # a module may import from rows above its own, and from its own row 
     ("data.files",),
     ("text", "decoding", "evaluation", "data.tags", "data.taggers", "data.clusters", "nn.batch"),
     ("data.xml", "nn", "vectors"),
-    ("data.formats", "data.features", "data.gaps", "heads.head", "glove"),
+    ("data.formats", "data.features", "data.gaps", "data.joining", "heads.head", "glove"),
     ("data.statistics", "data.batches", "heads"),
     ("data.corpora", "model"),
     ("recognizer", "training", "packing", "cards", "pretrained"),

@@ -39,7 +39,7 @@ def card(
         "heads": {head: own["weight"] for head, own in settings["heads"].items()},
         "answer": settings["answer"],
         "trained_on": {corpus: _told(corpora.find(corpus)) for corpus in trained_on},
-        "from_raw_text": data["from_raw_text"] or any(corpora.find(c).unit == "document" for c in trained_on),
+        "from_raw_text": data["from_raw_text"] or any(corpora.find(c).is_raw for c in trained_on),
         "megabytes": round(megabytes_of(folder), 1),
         "scores": {own.data: _figures(own) for own in judged},
     }

@@ -301,7 +301,7 @@ def documents_of(data: DataSettings, part: str) -> tuple[list[Document], bool]:
     """The documents of a part, and whether they are to be taken as raw text."""
     if data.corpus is not None:
         found = corpora.load(data.corpus, part, root=data.root)
-        return found, data.from_raw_text or FORMATS[corpora.find(data.corpus).format].is_raw
+        return found, data.from_raw_text or corpora.find(data.corpus).is_raw
     path = getattr(data, part, None)
     if path is None:
         raise SettingsError(f"data: name a corpus, or a file for {part}")

@@ -124,7 +124,13 @@ def _files(name: str, path: Path, how: Reading) -> Named:
 
     sizes = {part: place.stat().st_size for part, place in found.items() if place.is_file()}
     raw = is_raw(next(iter(found.values())), format)
-    return Named(name, {part: reader(place) for part, place in found.items()}, corpora.unit_of(format), raw, sizes)
+    return Named(
+        name,
+        {part: reader(place) for part, place in found.items()},
+        corpora.unit_of(FORMATS[format].is_raw),
+        raw,
+        sizes,
+    )
 
 
 def _corpus(name: str, how: Reading) -> Named:
@@ -137,8 +143,8 @@ def _corpus(name: str, how: Reading) -> Named:
         return lambda watch: corpora.load(name, part, root=how.root, shipped=how.shipped, watch=watch)
 
     parts = corpora.parts_of(name, shipped=how.shipped)
-    unit = corpora.find(name).unit
-    return Named(name, {part: reader(part) for part in parts}, unit, unit == "document")
+    corpus = corpora.find(name)
+    return Named(name, {part: reader(part) for part in parts}, corpus.unit, corpus.is_raw)
 
 
 def _parts(path: Path) -> dict[str, Path]:

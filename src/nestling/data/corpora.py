@@ -7,7 +7,7 @@ is cut from train, by document where documents are known, the same each time, an
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from nestling.data.files import QUIET, Source, Watch
 from nestling.data.formats import FORMATS, read
 from nestling.data.formats.column import Layout
+from nestling.data.joining import written_out
 from nestling.data.statistics import Unit
 from nestling.errors import DataError, UnknownNameError
 from nestling.types import Document
@@ -44,9 +45,9 @@ class Folder:
 Load = Callable[[Folder], list[Document]]
 
 
-def unit_of(format: str) -> Unit:
-    """What is counted in files of a format: documents where they give raw text, else sentences."""
-    return "document" if FORMATS[format].is_raw else "sentence"
+def unit_of(is_raw: bool) -> Unit:
+    """What is counted: documents where there is raw text, else sentences."""
+    return "document" if is_raw else "sentence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,17 @@ class Corpus:
     published: Mapping[str, int] = field(default_factory=dict)  # entities a part, as the papers count them
     terms: str = ""  # licence and whom to name; empty where none is stated and models are not to be passed on
 
+    is_written_out: bool = False  # its words are put together as people write
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its texts are as people write them, and to be split as in use."""
+        return self.is_written_out or FORMATS[self.format].is_raw
+
     @property
     def unit(self) -> Unit:
         """What is counted."""
-        return unit_of(self.format)
+        return unit_of(self.is_raw)
 
 
 def find(name: str) -> Corpus:
@@ -228,6 +236,22 @@ def _without_labels(load_part: Load, *labels: str) -> Load:
         document.with_entities([e for e in s.entities if e.label not in labels] for s in document.sentences)
         for document in load_part(folder)
     ]
+
+
+# Corpora of words, as texts
+
+
+def _as_text(corpus: Corpus, *, is_cut: bool = False) -> Corpus:
+    def loads(parts: Mapping[str, Load]) -> dict[str, Load]:
+        return {part: _written_out(own, is_cut=is_cut) for part, own in parts.items()}
+
+    about = f"{corpus.about}; words put together as people write"
+    parts, split = loads(corpus.parts), loads(corpus.split)
+    return replace(corpus, about=about, parts=parts, split=split, published={}, is_written_out=True)
+
+
+def _written_out(load_part: Load, *, is_cut: bool) -> Load:
+    return lambda folder: [written_out(document, is_cut=is_cut) for document in load_part(folder)]
 
 
 def _names(names: str) -> tuple[str, ...]:
@@ -451,4 +475,9 @@ CORPORA: dict[str, Corpus] = {
             "selective": "LOCAL ORGANIZACAO PESSOA TEMPO VALOR",
         }.items()
     },
+}
+_CUT = ("bc5cdr", "ncbi-disease")  # at every mark
+CORPORA |= {
+    f"{name}-text": _as_text(CORPORA[name], is_cut=name in _CUT)
+    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-things")
 }

@@ -177,7 +177,7 @@ def _tuned(recognizer: Recognizer, training: Training) -> Decoder:
 
 
 def _is_raw(training: Training) -> bool:
-    return corpora.find(training.corpus).unit == "document"
+    return corpora.find(training.corpus).is_raw
 
 
 def _of_training(run: Run, scores: Scores | None) -> Record:
