@@ -25,18 +25,18 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in given.names or [folder.name for folder in model_folders()]:
         data = load_model(name).settings.data
-        for corpus in (data.corpus, *data.also):
-            judge(name, str(corpus))
+        for corpus in filter(None, (data.corpus, *data.also)):
+            judge(name, corpus)
 
 
 def judge(name: str, corpus: str) -> None:
     recognizer, settings = load(name), load_model(name).settings
     gold = corpora.load(corpus, "test")
-    inputs = recognizer.inputs(gold)
+    inputs = recognizer.inputs(gold, is_raw=corpora.find(corpus).is_raw)
     began = time.process_time()
     found = list(recognizer.pipe(inputs))
     seconds = time.process_time() - began
-    scores = score(recognizer.judged_by(gold), found)
+    scores = score(recognizer.judged_by(gold, corpora.find(corpus).labels), found)
     interval = scores.interval()
     add(
         {

@@ -9,11 +9,11 @@ that nestling cut, of others as it is given. Tools that cannot nest learn the ou
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 import venv
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from records import ROOT, add
 
 from nestling.config import embedded
 from nestling.data import corpora
-from nestling.data.statistics import smallest_epsilon
 from nestling.evaluation.scores import score
 from nestling.run import load_corpus
 from nestling.settings import DataSettings
@@ -71,7 +70,7 @@ def main() -> None:
             "f1_low_and_high": [round(interval.low, 2), round(interval.high, 2)],
             "sentences": given.sentences,
             **json.loads((folder.parent / READY).read_text(encoding="utf-8")),
-            "command": " ".join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
+            "command": shlex.join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
         }
     )
 
@@ -84,8 +83,6 @@ def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: 
         folder.mkdir(parents=True, exist_ok=True)
         parts = load_corpus(DataSettings(corpus=corpus, sentences=sentences))
         own = dict(PEERS[peer][2]) | {"seed": str(seed), "language": corpora.find(corpus).language}
-        lengths = Counter(len(e) for d in parts.train for e in d.entities if not e.is_discontinuous)
-        own["widest"] = str(smallest_epsilon(lengths))  # as our span head has it
         own |= dict(option.split("=") for option in told)
         files = [
             written(folder / "train.jsonl", parts.train),

@@ -89,7 +89,9 @@ def merge(rows: Rows, more: Rows) -> None:
 def encoder_of(name: str) -> str:
     if name in PEERS:
         return PEERS[name][3]
-    return "embeddings + affixes + convolutions" if name.startswith("light") else "transformer"
+    if name.startswith(FLOOR):
+        return "transformer"
+    return "embeddings + affixes + convolutions" if name.startswith("light") else "transformer + affixes"
 
 
 # Contestants

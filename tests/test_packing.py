@@ -9,7 +9,7 @@ import torch
 from nestling import checkpoint
 from nestling.checkpoint import export, load, load_model
 from nestling.config import embedded
-from nestling.errors import CheckpointError, DataError, UnknownNameError
+from nestling.errors import CheckpointError, DataError, SettingsError, UnknownNameError
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
 from nestling.run import Run
@@ -77,7 +77,7 @@ def test_what_a_package_has_is_not_shipped_again(tmp_path):
 
 def test_a_model_without_a_transformer_has_sixteen_bits(tmp_path, caplog):
     trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
-    export(tmp_path / "run", tmp_path / "small", "int8")
+    assert export(tmp_path / "run", tmp_path / "small", "int8") == "fp16"
     with caplog.at_level(logging.WARNING):
         load(tmp_path / "small")
     assert not caplog.messages
@@ -96,6 +96,26 @@ def test_transformers_from_anybody(tmp_path, tiny_transformer, change):
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"files": {}}))
     with pytest.raises(CheckpointError):
         load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"heads": {"span": {"widest": 10**14}}}, {"encoder": {"parts": [{"kind": "affixes", "rows": 10**14}]}}],
+)
+def test_settings_that_would_fill_the_memory(tmp_path, change):
+    trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
+    path = tmp_path / "run" / "settings.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(SettingsError, match="less than or equal to"):
+        load(tmp_path / "run")
+
+
+def test_an_export_does_not_say_where_clusters_lay(tmp_path):
+    (tmp_path / "brown.txt").write_text("01\tRome\t9\n10\tAnn\t3\n")
+    parts = [{"kind": "clusters", "source": str(tmp_path / "brown.txt")}]
+    trained(tmp_path, table(tmp_path, {"span": {}}, {"parts": parts}, epochs=1))
+    export(tmp_path / "run", tmp_path / "small", "fp16")
+    assert load_model(tmp_path / "small").settings.encoder.parts[0].source == "brown.txt"
 
 
 def test_weights_that_are_not_finite(tmp_path, tiny_transformer):

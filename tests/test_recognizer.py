@@ -1,8 +1,12 @@
+import multiprocessing
+import os
+import warnings
 from threading import active_count, get_ident
 
 import pytest
 
-from nestling.errors import DataError, InvalidValueError
+from nestling.data.formats import read, write
+from nestling.errors import InvalidValueError
 from nestling.memory import Budget
 from nestling.recognizer import Decoder, Recognizer
 from nestling.text import parse
@@ -64,23 +68,52 @@ def test_texts_are_taken_in_the_callers_thread_and_come_in_order(monkeypatch):
     assert get_ident() not in made
 
 
-def test_what_cannot_be_split_is_told_behind_what_was_before_it(monkeypatch):
-    def choosy(text, **options):
-        if text == "two":
-            raise DataError("bad")
-        return parse(text, **options)
+def _broken():
+    yield from ["zero", "one"]
+    raise OSError("the cable is out")
 
-    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", 1)
-    monkeypatch.setattr("nestling.recognizer.parse", choosy)
-    found = _Reader().pipe(["one", "two", "three"])
-    assert next(found).text == "one"
-    with pytest.raises(DataError):
+
+@pytest.mark.parametrize("pool", [1, 4, 1000])
+@pytest.mark.parametrize(
+    ("texts", "error", "told"),
+    [
+        (_broken, OSError, "the cable is out"),
+        (lambda: ["zero", "one", "\ud800", "three"], InvalidValueError, "text 2: .*surrogate"),
+        (lambda: ["zero", "one", float("nan")], InvalidValueError, "text 2 is neither a text nor a Document but nan"),
+    ],
+)
+def test_an_error_is_told_behind_what_came_before_it(monkeypatch, pool, texts, error, told):
+    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", pool)
+    found = _Reader().pipe(texts())
+    assert [next(found).text, next(found).text] == ["zero", "one"]
+    with pytest.raises(error, match=told):
         next(found)
 
 
-def test_what_is_no_text_is_named():
-    with pytest.raises(InvalidValueError, match="text 1 is neither a text nor a Document but nan"):
-        list(_Reader().pipe(["one", float("nan")]))
+def test_a_single_text_that_is_none_is_named():
+    with pytest.raises(InvalidValueError, match="text 0 is neither a text nor a Document but None"):
+        _Reader()(None)
+
+
+def test_a_stream_is_written_for_spacy_while_it_is_split(tmp_path):
+    texts = [" ".join(f"word{n}x{m}" for m in range(50)) for n in range(1200)]
+    write(_Reader().pipe(texts), tmp_path / "all.spacy")
+    assert [d.text for d in read(tmp_path / "all.spacy")] == texts
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_process_that_is_forked_while_texts_are_split_can_split_too():
+    texts = (f"new{n} words{n} of{n} text{n} " * 300 for n in range(200))
+    for n, _ in enumerate(_Reader().pipe(texts)):
+        if n % 20 == 0:
+            child = multiprocessing.get_context("fork").Process(target=parse, args=(f"again{n} other{n}",))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # forks and threads do not go well together
+                child.start()
+            child.join(20)
+            is_done = child.exitcode == 0
+            child.kill()
+            assert is_done
 
 
 def test_a_stream_that_is_left_early_leaves_no_thread():

@@ -147,6 +147,13 @@ def test_corpora_together(tmp_path, monkeypatch):
     assert found.notes == ["conll04: has PER", "genia: has LOC"]
 
 
+def test_a_label_that_only_dev_of_a_corpus_has_is_missed_and_no_crash(tmp_path, monkeypatch):
+    train = [d.with_entities([e for e in s.entities if e.label == "PER"] for s in d.sentences) for d in corpus()]
+    monkeypatch.setattr("nestling.data.corpora.load", lambda _, part, **__: train if part == "train" else corpus())
+    settings = table(tmp_path, {"span": {}}) | {"data": {"corpus": "conll04", "also": ["genia"]}}
+    assert load_corpus(settings_of(settings, "test").data).dev[0].annotated == {"PER", "LOC"}
+
+
 def test_a_model_of_several_corpora_is_judged_by_the_labels_that_gold_has(tmp_path):
     half = [d.with_entities([e for e in s.entities if e.label == "PER"] for s in d.sentences) for d in corpus()]
     built = Run(settings_of(table(tmp_path, {"span": {}}), "test"), tmp_path / "run").built
@@ -154,6 +161,8 @@ def test_a_model_of_several_corpora_is_judged_by_the_labels_that_gold_has(tmp_pa
         data = built.settings.data.model_copy(update={"also": also})
         recognizer = replace(built, settings=built.settings.model_copy(update={"data": data})).recognizer()
         assert {d.annotated for d in recognizer.judged_by(half)} == {judged and frozenset(judged)}
+        looked_for = {d.annotated for d in recognizer.judged_by(half, ["PER", "LOC"])}
+        assert looked_for == {judged and frozenset(["PER", "LOC"])}  # what is found of LOC in vain counts
 
 
 def test_a_model_by_name(tmp_path, monkeypatch):
@@ -330,6 +339,22 @@ def test_patience_stops_early(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_run_that_is_over_keeps_its_card(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=1)
+    trained(tmp_path, settings)
+    (tmp_path / "run" / "README.md").write_text("by hand")
+    trained(tmp_path, settings, resume=True)
+    assert (tmp_path / "run" / "README.md").read_text() == "by hand"
+
+
+def test_a_damaged_run_is_told_where_it_is_resumed(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=1)
+    trained(tmp_path, settings)
+    (tmp_path / "run" / "settings.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"settings\.json: is damaged"):
+        Run(settings_of(settings, "test"), tmp_path / "run", resume=True)
+
+
 def test_kill_9_and_resume(tmp_path):
     import tomllib
 

@@ -1,6 +1,7 @@
 """A model of nestling: from raw texts, from words, one text at a time; where its time goes; and training."""
 
 import tempfile
+import threading
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -59,16 +60,16 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
-        self._inside = 0.0
+        self._own = threading.local()  # texts are split in a thread of their own
 
     def timed(self, function: Any, stage: str) -> Any:
         def call(*given: Any, **named: Any) -> Any:
-            began, outer = time.process_time(), self._inside
-            self._inside = 0.0
+            began, outer = time.thread_time(), getattr(self._own, "inside", 0.0)
+            self._own.inside = 0.0
             found = function(*given, **named)
-            whole = time.process_time() - began
-            self.seconds[stage] += whole - self._inside  # type: ignore[assignment]
-            self._inside = outer + whole
+            whole = time.thread_time() - began
+            self.seconds[stage] += whole - self._own.inside  # type: ignore[assignment]
+            self._own.inside = outer + whole
             return found
 
         return call

@@ -9,6 +9,7 @@ needed here, so that contestants can run in environments of their own.
 """
 
 import json
+import math
 import random
 import resource
 import sys
@@ -105,3 +106,9 @@ def flat(entities: list[Row]) -> list[Row]:
         if all(entity["end"] <= other["start"] or other["end"] <= entity["start"] for other in kept):
             kept.append(entity)
     return sorted(kept, key=lambda e: int(e["start"]))
+
+
+def widest(lengths: Iterable[int], share: float = 0.99) -> int:
+    """The fewest words that so many of the entities have at most, in a tool's own words."""
+    ordered = sorted(lengths)
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
-from serving import Row, Runs, batches, f1, flat, main
+from serving import Row, Runs, batches, f1, flat, main, widest
 from spacy.training import Example
 
 KEY = "sc"
@@ -28,15 +28,15 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
     spacy.util.fix_random_seed(int(told.get("seed", 0)))
     nlp = spacy.blank(told.get("language", "en"))
     kind = told.get("kind", "spancat")
+    examples = [example(nlp, row, kind) for row in rows]
     if kind == "spancat":
-        widest = int(told.get("widest", 10))
-        suggester = {"@misc": "spacy.ngram_range_suggester.v1", "min_size": 1, "max_size": widest}
+        lengths = [len(span) for own in examples for span in own.reference.spans[KEY]]
+        suggester = {"@misc": "spacy.ngram_range_suggester.v1", "min_size": 1, "max_size": widest(lengths)}
         pipe = nlp.add_pipe("spancat", config={"suggester": suggester, "spans_key": KEY})
     else:
         pipe = nlp.add_pipe("ner")
     for label in sorted({e["label"] for row in rows for e in row["entities"]}):
         pipe.add_label(label)
-    examples = [example(nlp, row, kind) for row in rows]
     optimizer = nlp.initialize(lambda: examples[:500])
     best, waited = -1.0, 0
     for epoch in range(int(told.get("epochs", 40))):

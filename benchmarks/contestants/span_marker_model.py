@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from serving import Row, Runs, flat, main
+from serving import Row, Runs, flat, main, widest
 from span_marker import SpanMarkerModel, Trainer
 from transformers import TrainingArguments
 
@@ -30,8 +30,9 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
     """As many epochs as are told; the last one is kept, as dev takes it too long."""
     labels = sorted({e["label"] for row in rows for e in row["entities"]})
     tags = ["O", *(f"{mark}-{label}" for label in labels for mark in "BI")]
+    lengths = [len(WORD.findall(row["text"][e["start"] : e["end"]])) for row in rows for e in flat(row["entities"])]
     model = SpanMarkerModel.from_pretrained(
-        told["encoder"], labels=tags, model_max_length=256, entity_max_length=int(told.get("widest", 8))
+        told["encoder"], labels=tags, model_max_length=256, entity_max_length=widest(lengths)
     )
     arguments = TrainingArguments(
         output_dir=str(folder.parent / "states"),

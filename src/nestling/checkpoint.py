@@ -60,7 +60,7 @@ def _save_parts(folder: Path, built: Built) -> None:
 def save_decoding(folder: Path, decoder: Decoder) -> None:
     """Replaces how a saved model decodes; all else stays."""
     folder = model_path(folder)
-    settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
+    settings = settings_of(read_json(folder / "settings.json", dict), str(folder / "settings.json"))
     decoding = DecodingSettings.model_validate(asdict(decoder))
     _write_json(folder / "settings.json", settings.model_copy(update={"decoding": decoding}).model_dump(mode="json"))
 
@@ -78,8 +78,11 @@ def _save_weights(folder: Path, weights: Mapping[str, Tensor], how: Mapping[str,
     _remove_others(folder, "model", entry["file"])
 
 
-def export(folder: Path | str, out: Path, precision: Precision) -> None:
-    """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other."""
+def export(folder: Path | str, out: Path, precision: Precision) -> Precision:
+    """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other.
+
+    Gives the precision, which is not int8 where there is no transformer.
+    """
     built = load_model(folder)
     if precision == "int8" and not _transformers(built.model):
         precision = "fp16"  # there is nothing to compute in eight bits
@@ -90,6 +93,7 @@ def export(folder: Path | str, out: Path, precision: Precision) -> None:
     with written_folder(out) as temporary:
         _save_parts(temporary, replace(built, settings=without_places(built.settings)))
         _save_weights(temporary, weights, how)
+    return precision
 
 
 def _of_embedded(built: Built) -> dict[str, Tensor]:
@@ -129,19 +133,21 @@ def _homes() -> list[Path]:
 def load_model(folder: Path | str) -> Built:
     """The model of a folder or of that name, ready for use."""
     folder = model_path(folder)
-    manifest = _read_json(folder / "manifest.json", dict)
+    manifest = read_json(folder / "manifest.json", dict)
     if manifest.get("format") != FORMAT:
         raise CheckpointError(
             f"{folder}: format {manifest.get('format')}, but this nestling reads {FORMAT}; install a newer one"
         )
-    settings = settings_of(_read_json(folder / "settings.json", dict), str(folder / "settings.json"))
+    settings = settings_of(read_json(folder / "settings.json", dict), str(folder / "settings.json"))
     _require_whole(folder, manifest.get("files", {}))
-    names, vocabularies = _read_json(folder / "labels.json", list), _read_json(folder / "vocabularies.json", dict)
+    names, vocabularies = read_json(folder / "labels.json", list), read_json(folder / "vocabularies.json", dict)
     try:
         labels = Labels(tuple(_NAMES.validate_python(names)))
         built = build(settings, labels, _VOCABULARIES.validate_python(vocabularies), saved=folder)
         borrowed = _NAMES.validate_python(manifest.get("borrowed", []))
-    except (ValidationError, InvalidValueError, ValueError, SettingsError) as error:
+    except ValidationError as error:
+        raise CheckpointError(f"{folder}: is damaged: {error.errors()[0]['msg']}") from None
+    except (InvalidValueError, ValueError, SettingsError, RuntimeError, MemoryError) as error:
         raise CheckpointError(f"{folder}: is damaged: {str(error).splitlines()[0]}") from None
     tensors = _load_tensors(folder, manifest.get("weights"))
     _fill(built.model, unpack(tensors, borrowed, _of_embedded(built) if borrowed else {}))
@@ -167,7 +173,7 @@ def load(
     if precision not in (None, "fp32", "int8"):
         raise UnknownNameError("precision", str(precision), ["fp32", "int8"])
     built = load_model(folder)
-    manifest = _read_json(model_path(folder) / "manifest.json", dict)
+    manifest = read_json(model_path(folder) / "manifest.json", dict)
     if (precision or manifest.get("precision")) == "int8":
         _to_int8(built.model, manifest.get("ranges"))
     if answer is not None:
@@ -227,7 +233,7 @@ def save_state(folder: Path, trainer: Trainer, *, made_from: str, sums: Mapping[
 
 def load_state(folder: Path, trainer: Trainer, *, made_from: str) -> dict[str, Any]:
     """Puts a trainer where the saved one stood; gives the sums of the epoch so far."""
-    state = _read_json(folder / "training" / "state.json", dict)
+    state = read_json(folder / "training" / "state.json", dict)
     if state.get("made_from", made_from) != made_from:
         raise CheckpointError(f"{folder} was begun with another training text; resume with that, or begin anew")
     tensors = _load_tensors(folder / "training", state.get("tensors"))
@@ -239,7 +245,10 @@ def load_state(folder: Path, trainer: Trainer, *, made_from: str) -> dict[str, A
         }
         if moments:
             trainer.optimizer.state[parameter] = moments
-    trainer.progress = Progress(**state["progress"])
+    try:
+        trainer.progress = Progress(**state["progress"])
+    except (KeyError, TypeError):
+        raise CheckpointError(f"{folder}: is damaged: where its training stood is not said") from None
     return dict(state.get("sums", {}))
 
 
@@ -304,7 +313,8 @@ def _write_json(path: Path, value: Any) -> None:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-def _read_json(path: Path, kind: type) -> Any:
+def read_json(path: Path, kind: type) -> Any:
+    """The value of a file of a model folder; what is wrong is said in one line."""
     try:
         value = json.loads(Source(path).text())
     except DataError:

@@ -3,7 +3,7 @@
 import ctypes
 import re
 import sys
-from math import isnan
+from math import isfinite
 from pathlib import Path
 from threading import Lock
 
@@ -26,8 +26,8 @@ class Budget:
         self.limit, self.words = limit, MOST_WORDS if limit is None else _FIRST
         self._each = 0.0  # megabytes a word of a batch, at worst
         self._lock = Lock()
-        if limit is not None and isnan(limit):
-            raise InvalidValueError("max_memory is not a number")
+        if limit is not None and not isfinite(limit):
+            raise InvalidValueError("max_memory is not a number of megabytes")
         if limit is not None and resident() > _SAFETY * limit:
             raise InvalidValueError(
                 f"max_memory is {limit:.0f} MB, but {resident():.0f} MB are taken before any text is read"

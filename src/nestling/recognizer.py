@@ -47,6 +47,10 @@ class Decoder:
         return entity.score >= self.thresholds.get(entity.label, self.threshold)
 
 
+def _characters(text: object) -> int:
+    return len(text) if isinstance(text, str) else len(text.text) if isinstance(text, Document) else 0
+
+
 class Recognizer:
     """A trained model in use. Safe to share between threads."""
 
@@ -77,38 +81,73 @@ class Recognizer:
     def pipe(self, texts: Iterable[str | Document]) -> Iterator[Document]:
         """The same for many, in order and as they come; memory does not grow with their number.
 
-        They are taken in the caller's thread, and split in another while the model reads those before.
+        They are taken in the caller's thread, and split in another while the model reads those before. An error is
+        raised behind the texts that came before it.
         """
-        with ThreadPoolExecutor(1) as worker:
-            coming: list[Future[Document]] = []
-            for own in self._pools(texts):
+        worker = ThreadPoolExecutor(1)
+        pools, failure = self._pools(texts), None
+        coming: list[Future[Document]] = []
+        try:
+            while True:
+                try:
+                    own = next(pools, [])
+                except Exception as error:  # whatever the caller's source raises
+                    own, failure = [], error
                 before, coming = coming, [worker.submit(self._split, *numbered) for numbered in own]
-                yield from self._found([document.result() for document in before])
-            yield from self._found([document.result() for document in coming])
+                yield from self._read(before)
+                if not own:
+                    break
+        finally:
+            worker.shutdown(cancel_futures=True)
+        if failure is not None:
+            raise failure
 
     def _pools(self, texts: Iterable[str | Document]) -> Iterator[list[tuple[int, str | Document]]]:
         """Numbered texts, as many at a time as are worth sorting by length."""
         held: list[tuple[int, str | Document]] = []
         words = 0.0
-        for number, text in enumerate(texts):
-            if not isinstance(text, str | Document):  # as an empty cell of a table
-                raise InvalidValueError(f"text {number} is neither a text nor a Document but {text!r:.60}")
-            held.append((number, text))
-            words += 1 + len(text if isinstance(text, str) else text.text) / _CHARACTERS  # empty ones are held too
-            if words >= min(_POOL_WORDS, 10 * self.budget.words):
+        try:
+            for number, text in enumerate(texts):
+                held.append((number, text))
+                words += 1 + _characters(text) / _CHARACTERS  # empty ones are held too
+                if words >= min(_POOL_WORDS, 10 * self.budget.words):
+                    yield held
+                    held, words = [], 0.0
+        except Exception:  # the next one could not be had
+            if held:
                 yield held
-                held, words = [], 0.0
-        yield held
+            raise
+        if held:
+            yield held
 
     def _split(self, number: int, text: str | Document) -> Document:
-        return text if isinstance(text, Document) else parse(text, id=str(number), language=self.language)
+        if isinstance(text, Document):
+            return text
+        if not isinstance(text, str):  # as an empty cell of a table
+            raise InvalidValueError(f"text {number} is neither a text nor a Document but {text!r:.60}")
+        try:
+            return parse(text, id=str(number), language=self.language)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"text {number}: {error}") from None
 
-    def judged_by(self, gold: Iterable[Document]) -> list[Document]:
-        """Gold that says which labels were looked for: where a model is of several corpora, those that gold has."""
+    def _read(self, coming: Iterable[Future[Document]]) -> Iterator[Document]:
+        """What the model finds in texts as they were split, up to the first that could not be."""
+        documents, failure = [], None
+        try:
+            for future in coming:
+                documents.append(future.result())  # noqa: PERF401
+        except Exception as error:
+            failure = error
+        yield from self._found(documents)
+        if failure is not None:
+            raise failure
+
+    def judged_by(self, gold: Iterable[Document], labels: Iterable[str] = ()) -> list[Document]:
+        """Gold that says which labels were looked for, where a model is of several corpora: these, or those it has."""
         documents = list(gold)
         if not self.is_of_several:
             return documents
-        known = frozenset(Labels.of(documents))
+        known = frozenset(labels) or frozenset(Labels.of(documents))
         return [replace(own, annotated=known if own.annotated is None else own.annotated) for own in documents]
 
     def inputs(self, gold: Iterable[Document], *, is_raw: bool = False) -> list[Document]:
@@ -178,6 +217,6 @@ class Recognizer:
         largest = 0
         for numbers in by_words(made, self.budget.words):
             own = [made[n] for n in numbers]
-            largest = max(largest, len(own) * max(passage.words for passage in own))
+            largest = max(largest, len(own) * max(passage.bulk for passage in own))
             yield numbers, own, self.batcher.batch(own).to(device)
         self.budget.learn(largest, before, highest)

@@ -18,7 +18,7 @@ from typing import Any
 from accelerate import Accelerator
 
 from nestling.cards import card, write_card
-from nestling.checkpoint import load_state, save_model, save_state, save_weights
+from nestling.checkpoint import load_state, read_json, save_model, save_state, save_weights
 from nestling.config import build, learnt, resolved
 from nestling.data import corpora
 from nestling.data.batches import passages
@@ -108,7 +108,7 @@ class Run:
 
     def _require_same_settings(self) -> None:
         path = self.folder / "settings.json"
-        saved = settings_of(json.loads(path.read_text(encoding="utf-8")), str(path))
+        saved = settings_of(read_json(path, dict), str(path))
         if _lasting(saved) != _lasting(self.settings):
             raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
 
@@ -120,6 +120,7 @@ class Run:
             processes = f"{self.accelerator.num_processes} process(es) on {self.accelerator.device.type}"
             self._log([processes, *self.corpus.notes, *self.notes()])
         saved = clock = time.monotonic()
+        step = None
         for step in self.trainer.steps(self._evaluate):
             clock, before = time.monotonic(), clock
             self.sums.add(step, clock - before)
@@ -139,7 +140,7 @@ class Run:
                 if self.is_main:
                     self._save_state()
                 raise
-        if self.is_main:
+        if self.is_main and step is not None:  # a run that was over has its card
             self._write_card()
 
     def _save_state(self) -> None:
@@ -176,6 +177,8 @@ class Run:
             inner = sum(nesting(sentence.entities).inner for sentence in sentences)
             if inner:
                 yield f"{inner} entities of train lie inside others; tags hold one layer"
+        if self.settings.data.also and self.settings.heads.get("two_stage", {}).get("filters_labels") is False:
+            yield "two_stage: labels that a corpus does not have are no proposals there; filters_labels mends it"
         if self.recognizer.room and all(len(document.sentences) < 2 for document in self.corpus.train):
             yield "context is wanted, but every document of train is a single sentence"
 
@@ -239,10 +242,11 @@ def digest_of(documents: Iterable[Document]) -> str:
 
 
 def _lasting(settings: Settings) -> dict[str, Any]:
-    """What may not change when a run goes on: all but rates, decoding, and where vectors were read from."""
+    """What may not change when a run goes on: all but rates, decoding, and where vectors or clusters come from."""
     table = settings.model_dump(exclude={"decoding": True, "training": {"encoder_rate", "head_rate", "clip"}})
     for part in table["encoder"]["parts"]:
         part.pop("path", None)
+        part.pop("source", None)
     return table
 
 
@@ -262,7 +266,7 @@ def load_corpus(data: DataSettings) -> Corpus:
 
 def _marked(own: Corpus, name: str) -> Corpus:
     """A corpus whose documents know where they are from and which labels were looked for in them."""
-    known = frozenset(entity.label for document in own.train for entity in document.entities)
+    known = frozenset(entity.label for document in (*own.train, *own.dev) for entity in document.entities)
 
     def marked(documents: Iterable[Document]) -> list[Document]:
         return [replace(document, id=f"{name}/{document.id}", annotated=known) for document in documents]

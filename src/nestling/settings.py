@@ -63,8 +63,8 @@ class AffixSettings(_Settings):
     """Hashed words, prefixes, suffixes and shapes."""
 
     kind: Literal["affixes"]
-    size: int = Field(default=128, ge=2)
-    rows: int = Field(default=5000, ge=2)
+    size: int = Field(default=128, ge=2, le=65_536)
+    rows: int = Field(default=5000, ge=2, le=10_000_000)
     dropout: float = Field(default=0.2, ge=0, lt=1)
 
 
@@ -73,7 +73,7 @@ class CharacterSettings(_Settings):
 
     kind: Literal["characters"]
     reader: Literal["lstm", "convolution"] = "lstm"
-    size: int = Field(default=100, ge=2, multiple_of=2)
+    size: int = Field(default=100, ge=2, le=65_536, multiple_of=2)
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
@@ -92,7 +92,7 @@ class PosSettings(_Settings):
 
     kind: Literal["pos"]
     tagger: Literal["en", "de", "ru"]
-    size: int = Field(default=50, ge=1)
+    size: int = Field(default=50, ge=1, le=65_536)
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
@@ -102,7 +102,7 @@ class ClusterSettings(_Settings):
     kind: Literal["clusters"]
     source: str = Field(description="de or en, or a file of lines: bits, word, count")
     most: int = Field(default=250_000, ge=1, description="words, the most frequent ones")
-    size: int = Field(default=50, ge=1)
+    size: int = Field(default=50, ge=1, le=65_536)
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
@@ -116,8 +116,8 @@ class TopSettings(_Settings):
     """What reads the parts in order."""
 
     kind: Literal["bilstm", "convolutions"]
-    size: int = Field(default=256, ge=2, multiple_of=2)
-    layers: int = Field(default=1, ge=1)
+    size: int = Field(default=256, ge=2, le=65_536, multiple_of=2)
+    layers: int = Field(default=1, ge=1, le=1000)
     dropout: float = Field(default=0.2, ge=0, lt=1)
 
 
@@ -209,6 +209,8 @@ def without_places(settings: Settings) -> Settings:
 def _without_place(part: Part) -> Part:
     if isinstance(part, VectorSettings):
         return part.model_copy(update={"path": Path(part.path).name})
+    if isinstance(part, ClusterSettings):
+        return part.model_copy(update={"source": Path(part.source).name})
     if isinstance(part, TransformerSettings) and Path(part.model).is_dir():  # else it is a name of the hub
         return part.model_copy(update={"model": Path(part.model).name})
     return part

@@ -5,6 +5,7 @@ break, unless the text is wrapped (many of its lines start in lower case). With 
 of mentions and a sentence never ends inside one, so every annotation can be held exactly.
 """
 
+import os
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -286,9 +287,25 @@ def _has_runs(language: str) -> bool:
 
 @lru_cache(maxsize=len(LANGUAGES))
 def pipeline(language: str) -> "Language":
-    """spaCy's rules for a language, without a model."""
+    """spaCy's rules for a language, without a model; its vocabulary forgets, and nothing may be kept in it."""
+    return blank(language)
+
+
+def blank(language: str) -> "Language":
+    """The same, new."""
     if language not in LANGUAGES:
         raise UnknownNameError("language", language, LANGUAGES)
     import spacy  # takes a second, and most commands never need it
 
     return spacy.blank(language)
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may have been splitting a text: its lock and its vocabulary are left behind."""
+    global _lock  # noqa: PLW0603
+    _lock = Lock()
+    pipeline.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from nestling.data.batches import Batcher, by_count, by_words, passages, shuffled
+from nestling.data.batches import Batcher, Passage, by_count, by_words, passages, shuffled
 from nestling.data.features import affix_indexer
 from nestling.types import Document, Entity, Labels, Span
 
@@ -41,6 +41,11 @@ def test_batches_for_prediction_hold_everything_and_no_more_words_than_asked():
 def test_much_shorter_sentences_have_a_batch_of_their_own():
     made = list(passages(corpus(*[[n] for n in (100, 99, 98, 75, 74, 60, 10)])))
     assert list(by_words(made, 10_000)) == [[0, 1, 2, 3], [4, 5, 6]]  # the second is too small to be cut
+
+
+def test_words_of_many_pieces_have_small_batches():
+    made = [Passage(Document.of_words("d", [(["ACGT" * 20] * 10, [])]).sentences, n) for n in range(40)]
+    assert {len(batch) for batch in by_words(made, 2048)} == {20}  # 10 words with the bulk of 101
 
 
 def test_targets_by_hand():

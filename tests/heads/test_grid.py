@@ -92,6 +92,17 @@ def test_loss_by_hand():
     assert int(losses["ends"].terms) == 9
 
 
+def test_links_of_labels_that_were_not_looked_for_are_unknown():
+    made = head()
+    known = torch.tensor([[True, False], [True, True]])
+    spans = torch.tensor([[0, 0, 2, 0]])
+    loss = made.loss(made(words()), Targets(spans, (), (1, 2), known))["links"].total
+    links = made(words()).links
+    right = torch.nn.functional.softplus(-links[0, 1, 0])  # the only link of the first sentence that is told
+    second = torch.nn.functional.softplus(links[1])[torch.tensor([1, 1, 2]), torch.tensor([0, 1, 0])].sum()
+    assert torch.allclose(loss, right + second)
+
+
 def test_mentions_with_gaps_count_more():
     made, other = head(), head(gap_weight=3.0)
     grid = Grid(torch.zeros(2, 5, 6), torch.zeros(2, 5, 6, 3), made(words()).mask)

@@ -57,8 +57,9 @@ def make_card(
         recognizer, gold, inputs = opened(folder, None, data, Reading(root=root))
         began = time.process_time()
         found = list(recognizer.pipe(inputs))
+        seconds = time.process_time() - began
         words = sum(len(sentence) for document in inputs for sentence in document.sentences)
-        judged.append(Judgement(data, score(gold, found), words / (time.process_time() - began)))
+        judged.append(Judgement(data, score(gold, found), words / seconds))
     figures = card(folder, built.settings.model_dump(), list(built.batcher.labels), judged)
     write_card(folder, figures, Source(notes).text() if notes else "")
     out.print(str(folder / "README.md"), markup=False)

@@ -40,30 +40,26 @@ def export(
     from nestling import checkpoint
 
     reading = Reading(format, root, language)
-    gold = {data: _gold(one_part(data, reading), sentences) for data in check or []}  # before anything is written
-    checkpoint.export(model, out_folder, precision)
+    named = {data: one_part(data, reading) for data in check or []}
+    gold = {data: next(iter(parts.read().values())) for data, parts in named.items()}  # before anything is written
+    used = checkpoint.export(model, out_folder, precision)
     before, after = megabytes_of(checkpoint.model_path(model)), megabytes_of(out_folder)
     models = [checkpoint.load(model, precision="fp32"), checkpoint.load(out_folder)] if gold else []
-    rows = [{"data": data} | _compared(models, *own) for data, own in gold.items()]
+    rows = [{"data": data} | _compared(models, named[data], own, sentences) for data, own in gold.items()]
     if as_json:
-        print_json({"folder": str(out_folder), "precision": precision, "megabytes": after, "checks": rows})
+        print_json({"folder": str(out_folder), "precision": used, "megabytes": after, "checks": rows})
         return
-    out.print(f"{visible(str(out_folder))}: {after:.1f} MB, from {before:.1f}", markup=False)
+    out.print(f"{visible(str(out_folder))}: {after:.1f} MB in {used}, from {before:.1f}", markup=False)
     for row in rows:
         lost, same, ratio = row["f1"] - row["f1_before"], row["agreement"], row["times_as_fast"]
         told = f"F1 {row['f1']:.2f}, before {row['f1_before']:.2f} ({lost:+.2f}); {same:.1f} % of entities are the same"
         out.print(f"{visible(row['data'])}: {told}; {ratio:.2f} times as fast", markup=False)
 
 
-def _gold(parts: Named, sentences: int | None) -> tuple[list[Document], bool]:
-    """The documents to be judged by, and whether they are raw texts."""
-    (gold,) = parts.read().values()
-    return corpora.first_sentences(gold, 0, sentences), parts.is_raw
-
-
-def _compared(models: "list[Recognizer]", gold: list[Document], is_raw: bool) -> dict[str, Any]:
+def _compared(models: "list[Recognizer]", parts: Named, whole: list[Document], sentences: int | None) -> dict[str, Any]:
     """F1 of both models, how far they agree, and CPU time; they take turns."""
-    gold, inputs = models[0].judged_by(gold), models[0].inputs(gold, is_raw=is_raw)
+    gold = corpora.first_sentences(models[0].judged_by(whole, parts.labels), 0, sentences)
+    inputs = models[0].inputs(gold, is_raw=parts.is_raw)
     seconds = [0.0, 0.0]
     found: list[list[Document]] = [[], []]
     for start in range(0, len(inputs), 500):

@@ -182,7 +182,7 @@ def opened(
     parts = one_part(data, reading)
     recognizer = load(model, answer=answer, precision=precision)
     (gold,) = parts.read().values()
-    return recognizer, recognizer.judged_by(gold), recognizer.inputs(gold, is_raw=parts.is_raw)
+    return recognizer, recognizer.judged_by(gold, parts.labels), recognizer.inputs(gold, is_raw=parts.is_raw)
 
 
 def predict(

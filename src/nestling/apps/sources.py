@@ -33,6 +33,7 @@ class Named:
     parts: Mapping[str, Callable[[Watch], Iterable[Document]]]
     unit: Unit
     is_raw: bool = False  # texts without words
+    labels: tuple[str, ...] = ()  # that were looked for, where that is known
     sizes: Mapping[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -56,7 +57,7 @@ class Named:
             return self
         if part not in self.parts:
             raise UnknownNameError(f"part of {self.name}", part, self.parts)
-        return Named(self.name, {part: self.parts[part]}, self.unit, self.is_raw, self.sizes)
+        return replace(self, parts={part: self.parts[part]}, problems=[])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _files(name: str, path: Path, how: Reading) -> Named:
         {part: reader(place) for part, place in found.items()},
         corpora.unit_of(FORMATS[format].is_raw),
         raw,
-        sizes,
+        sizes=sizes,
     )
 
 
@@ -144,7 +145,7 @@ def _corpus(name: str, how: Reading) -> Named:
 
     parts = corpora.parts_of(name, shipped=how.shipped)
     corpus = corpora.find(name)
-    return Named(name, {part: reader(part) for part in parts}, corpus.unit, corpus.is_raw)
+    return Named(name, {part: reader(part) for part in parts}, corpus.unit, corpus.is_raw, corpus.labels)
 
 
 def _parts(path: Path) -> dict[str, Path]:

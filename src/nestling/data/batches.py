@@ -17,6 +17,7 @@ from nestling.nn.batch import Batch
 from nestling.types import Document, Labels, Sentence
 
 _WORTHWHILE, _MUCH_SHORTER = 256, 0.75  # words of a batch; of the longest passage
+_LONG_WORD = 8  # characters, with the blank behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,12 @@ class Passage:
     def words(self) -> int:
         """How many words the sentences have."""
         return sum(map(len, self.sentences))
+
+    @property
+    def bulk(self) -> int:
+        """What they take in memory, in words of ordinary length: a word of eighty letters has forty pieces."""
+        characters = sum(sentence.tokens[-1].end - sentence.tokens[0].start for sentence in self.sentences)
+        return max(self.words, characters // _LONG_WORD)
 
 
 def passages(
@@ -88,19 +95,20 @@ def by_count(made: Iterable[Passage], sentences: int, words: int | None = None) 
 
 
 def by_words(made: Sequence[Passage], words: int) -> Iterator[list[int]]:
-    """Batches for prediction, as positions in `made`: longest first, at most so many words, padding counted.
+    """Batches for prediction, as positions in `made`: largest first, at most so many words, padding counted.
 
-    A batch that is worth its while ends where passages become much shorter: padding would cost more than another batch.
+    A batch that is worth its while ends where passages become much smaller: padding would cost more than another batch.
     """
+    sizes = [passage.bulk for passage in made]
     batch: list[int] = []
-    longest = filled = 0
-    for position in sorted(range(len(made)), key=lambda n: -made[n].words):
-        own = made[position].words
-        is_full = longest * (len(batch) + 1) > words
-        if batch and (is_full or (filled >= _WORTHWHILE and own < _MUCH_SHORTER * longest)):
+    largest = filled = 0
+    for position in sorted(range(len(made)), key=lambda n: -sizes[n]):
+        own = sizes[position]
+        is_full = largest * (len(batch) + 1) > words
+        if batch and (is_full or (filled >= _WORTHWHILE and own < _MUCH_SHORTER * largest)):
             yield batch
-            batch, longest, filled = [], 0, 0
-        longest = longest or own
+            batch, largest, filled = [], 0, 0
+        largest = largest or own
         filled += own
         batch.append(position)
     if batch:

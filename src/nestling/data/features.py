@@ -20,7 +20,7 @@ from nestling.data.taggers import Tagger
 from nestling.errors import InvalidValueError
 from nestling.nn.batch import Pieces, Spellings
 
-_MOST_KNOWN = 500_000  # words whose numbers are remembered
+_MOST_KNOWN = 100_000  # words whose numbers are remembered: some 70 MB where all are new
 _MOST_CHARACTERS = 40
 
 Sentence = tuple[str, ...]  # the words

@@ -28,11 +28,13 @@ class FragmentsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    widest: int | None = Field(default=None, ge=1, description="ε; by default the smallest that covers 99 % of train")
+    widest: int | None = Field(
+        default=None, ge=1, le=10_000, description="ε; by default the smallest that covers 99 % of train"
+    )
     negatives: int = Field(
         default=100, ge=0, description="spans without a label, a sentence and epoch; 0 as in the paper"
     )
-    size: int = Field(default=200, ge=1, description="of the LSTM's states, each way")
+    size: int = Field(default=200, ge=1, le=65_536, description="of the LSTM's states, each way")
     context: int = Field(default=0, ge=0, description="words before and behind the mention that count too")
     dropout: float = Field(default=0.0, ge=0, lt=1)
 

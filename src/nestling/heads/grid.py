@@ -28,10 +28,10 @@ class GridSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reach: int | None = Field(
-        default=None, ge=1, description="widest mention, gaps included; by default it covers 99 % of train's"
+        default=None, ge=1, le=10_000, description="widest mention, gaps included; by default it covers 99 % of train's"
     )
-    size: int = Field(default=128, ge=1, description="of the hidden layer")
-    distance_size: int = Field(default=16, ge=1)
+    size: int = Field(default=128, ge=1, le=65_536, description="of the hidden layer")
+    distance_size: int = Field(default=16, ge=1, le=65_536)
     dropout: float = Field(default=0.2, ge=0, lt=1)
     gap_weight: float = Field(
         default=1.0, gt=0, allow_inf_nan=False, description="how much a pair of a mention with gaps counts"
@@ -87,6 +87,8 @@ class GridHead(nn.Module):
         links, ends, weights = self.gold(output.mask, targets)
         is_pair = output.mask.clone()
         is_pair[:, 0] = False  # a word does not follow itself
+        if targets.known is not None:  # links of labels that were not looked for are unknown, not absent
+            is_pair &= targets.known.all(dim=1).view(-1, 1, 1) | (links > 0)
         words = output.mask[:, 0].sum()
         wrong = nn.functional.binary_cross_entropy_with_logits(
             output.links[is_pair], links[is_pair], weights[is_pair], reduction="sum"

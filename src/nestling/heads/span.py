@@ -25,9 +25,11 @@ class SpanSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     features: Literal["boundary", "pooling", "hybrid"] = "hybrid"
-    widest: int | None = Field(default=None, ge=1, description="ε; by default the smallest that covers 99 % of train")
+    widest: int | None = Field(
+        default=None, ge=1, le=10_000, description="ε; by default the smallest that covers 99 % of train"
+    )
     negatives: int = Field(default=100, ge=1, description="spans without a label that are learnt, a sentence and epoch")
-    width_size: int = Field(default=25, ge=1)
+    width_size: int = Field(default=25, ge=1, le=65_536)
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 

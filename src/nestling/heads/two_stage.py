@@ -34,7 +34,7 @@ class TwoStageSettings(BaseModel):
     locate: tuple[Locator, ...] = Field(
         default=("filter", "regressor"), description="what stands before the classifier"
     )
-    size: int = Field(default=256, ge=1, description="of the hidden layers")
+    size: int = Field(default=256, ge=1, le=65_536, description="of the hidden layers")
     dropout: float = Field(default=0.5, ge=0, lt=1)
     proposal_overlap: float = Field(default=0.7, gt=0, le=1, description="α₁: IoU from which a seed is a proposal")
     label_overlap: float = Field(default=1.0, gt=0, le=1, description="α₂: IoU from which a proposal has a label")
@@ -55,8 +55,8 @@ class TwoStageSettings(BaseModel):
     @field_validator("windows")
     @classmethod
     def _are_widths(cls, given: tuple[int, ...]) -> tuple[int, ...]:
-        if not given or min(given) < 1:
-            raise ValueError("name at least one width, each 1 or more")
+        if not given or min(given) < 1 or max(given) > 10_000 or len(given) > 1000:
+            raise ValueError("name one to a thousand widths, each from 1 to 10,000")
         return given
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nestling.data.files import MAX_FILE_BYTES, Source, written
 from nestling.errors import CannotHoldError, DataError
-from nestling.text import build, parse, pipeline
+from nestling.text import blank, build, parse
 from nestling.types import Document, Mention, Span
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
     try:
         if _unpacked_size(raw) > MAX_FILE_BYTES:
             source.fail(f"unpacks to more than {MAX_FILE_BYTES >> 30} GiB")
-        docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(pipeline(language).vocab)
+        docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(blank(language).vocab)
         for number, doc in enumerate(docs):
             name = str(doc.user_data.get("id") or f"{source.path.stem}:{number}")
             yield from source.made(None, _document, name, doc, language, spans_key)
@@ -65,8 +65,9 @@ def write(documents: Iterable[Document], path: Path, *, language: str = "en", sp
     from spacy.tokens import DocBin
 
     store = DocBin(attrs=["ORTH", "SPACY", "SENT_START", "ENT_IOB", "ENT_TYPE"], store_user_data=True)
+    vocab = blank(language).vocab  # not the tokenizer's, which forgets words while documents still come
     for document in documents:
-        store.add(to_doc(document, pipeline(language).vocab, spans_key))
+        store.add(to_doc(document, vocab, spans_key))
     with written(path) as temporary:
         temporary.write_bytes(store.to_bytes())
 
