@@ -24,6 +24,8 @@ chosen on dev. The transformer is all-MiniLM-L6-v2 (22 million parameters, uncas
 like. Several seeds: the mean ± the standard deviation.
 """
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+INTERVAL = {"f1_low": "F1 from", "f1_high": "to"}
+SHIPPED = INTERVAL | {"words_per_cpu_second": "words/CPU-s", "megabytes": "MB"}
 GROUPS = {"f1_1_4": "1–4 words", "f1_5_9": "5–9", "f1_10_up": "10 or more", "f1_never_enumerated": "never enumerated"}
 GAPS = {"f1_discontinuous": "discontinuous only", "f1_beside_discontinuous": "in sentences with one"}
 GIVEN = {"given_spans_accuracy": "accuracy, borders given", "train_seconds": "seconds of training"}
@@ -93,7 +95,8 @@ SECTIONS: Sequence[tuple[str, str, dict[str, str]]] = (  # experiment, what is s
     ("bundling-features", "On dev.", SCORES),
     ("affixes", "What stands beside the transformer, CoNLL04.", SCORES),
     ("light", "Without the layers of a transformer.", SCORES),
-    ("peers", "Other tools, trained on the same sentences.", SCORES),
+    ("models", "The models that come along, as they are shipped, from raw text.", SCORES | SHIPPED),
+    ("peers", "Other tools, trained on the same sentences.", SCORES | INTERVAL),
 )
 FIGURES: Sequence[tuple[str, str, str, dict[str, str]]] = (  # of speed: title, experiment, what is said, columns
     ("Words a CPU second", "speed", "GENIA's test part.", SPEED),
