@@ -49,7 +49,7 @@ class _Reader(Recognizer):
 
 
 def test_texts_are_taken_in_the_callers_thread_and_come_in_order(monkeypatch):
-    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", 5)
+    monkeypatch.setattr("nestling.recognizer._FIRST_WORDS", 5)
     taken, made = set(), set()
 
     def texts():
@@ -83,11 +83,18 @@ def _broken():
     ],
 )
 def test_an_error_is_told_behind_what_came_before_it(monkeypatch, pool, texts, error, told):
-    monkeypatch.setattr("nestling.recognizer._POOL_WORDS", pool)
+    monkeypatch.setattr("nestling.recognizer._FIRST_WORDS", pool)
     found = _Reader().pipe(texts())
     assert [next(found).text, next(found).text] == ["zero", "one"]
     with pytest.raises(error, match=told):
         next(found)
+
+
+def test_the_first_answers_come_early():
+    taken = []
+    found = _Reader().pipe(taken.append(n) or "one two three four five" for n in range(100_000))
+    next(found)
+    assert len(taken) < 4000  # the first pool, and the one that is split meanwhile
 
 
 def test_a_single_text_that_is_none_is_named():

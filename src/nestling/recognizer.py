@@ -20,7 +20,7 @@ from nestling.nn.batch import Batch
 from nestling.text import parse
 from nestling.types import Document, Entity, Labels
 
-_POOL_WORDS = 20_000  # read ahead, so that sentences of like length are encoded together
+_FIRST_WORDS, _POOL_WORDS = 5_000, 20_000  # read ahead, so that sentences of like length are encoded together
 _CHARACTERS = 5  # of a word and the blank behind it, few rather than many
 
 
@@ -103,16 +103,16 @@ class Recognizer:
             raise failure
 
     def _pools(self, texts: Iterable[str | Document]) -> Iterator[list[tuple[int, str | Document]]]:
-        """Numbered texts, as many at a time as are worth sorting by length."""
+        """Numbered texts, as many at a time as are worth sorting by length; fewer at first, for an early answer."""
         held: list[tuple[int, str | Document]] = []
-        words = 0.0
+        words, most = 0.0, _FIRST_WORDS
         try:
             for number, text in enumerate(texts):
                 held.append((number, text))
                 words += 1 + _characters(text) / _CHARACTERS  # empty ones are held too
-                if words >= min(_POOL_WORDS, 10 * self.budget.words):
+                if words >= min(most, 10 * self.budget.words):
                     yield held
-                    held, words = [], 0.0
+                    held, words, most = [], 0.0, min(2 * most, _POOL_WORDS)
         except Exception:  # the next one could not be had
             if held:
                 yield held
