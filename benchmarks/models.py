@@ -26,7 +26,7 @@ def main() -> None:
     for name in given.names or [folder.name for folder in model_folders()]:
         data = load_model(name).settings.data
         for corpus in filter(None, (data.corpus, *data.also)):
-            judge(name, corpus)
+            judge(name, f"{corpus}-text" if f"{corpus}-text" in corpora.CORPORA else corpus)
 
 
 def judge(name: str, corpus: str) -> None:

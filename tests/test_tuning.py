@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nestling.evaluation.scores import score
 from nestling.recognizer import Decoder
-from nestling.tuning import EVERYTHING, trials
+from nestling.tuning import EVERYTHING, by_label, trials
 from nestling.types import Document, Entity
 
 WORDS = [f"w{n}" for n in range(8)]
@@ -34,6 +34,17 @@ def test_by_hand():
     assert any_rule[0].decoder.method == "soft_nms"  # [1, 7) falls below [4, 5) alone: 0.75 × 0.7 < 0.6
     assert any_rule[0].f1 == 100.0
     assert next(t for t in any_rule if t.decoder.method == "best").f1 == pytest.approx(100 * 2 * 3 / 7, abs=1e-3)
+
+
+def test_a_threshold_for_each_label():
+    gold = documents([Entity.at(0, 2, "A"), Entity.at(4, 5, "B")], [Entity.at(1, 3, "A")])
+    found = [Entity.at(0, 2, "A", 0.3), Entity.at(4, 5, "B", 0.9), Entity.at(6, 7, "B", 0.5)]
+    candidates = documents([*found, Entity.at(5, 6, "C", 0.8)], [Entity.at(1, 3, "A", 0.4), Entity.at(4, 6, "B", 0.6)])
+    common = next(t for t in trials(gold, candidates, Decoder()) if t.decoder.method == "best")
+    own = by_label(gold, candidates, common)
+    assert own.decoder.thresholds == pytest.approx({"A": 0.15, "B": 0.75})
+    assert own.f1 == pytest.approx(200 * 3 / 7, abs=1e-3)  # C, which gold has not, keeps the common one
+    assert own.f1 > common.f1
 
 
 def test_nothing_found():

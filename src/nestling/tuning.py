@@ -4,14 +4,16 @@ Scores only fall and nothing depends on what scores less, so one decoding withou
 thresholds at once.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
 from nestling.evaluation.calibration import best_threshold
 from nestling.evaluation.comparison import paired
+from nestling.evaluation.scores import score
 from nestling.recognizer import Decoder
 from nestling.types import Document
 
@@ -44,18 +46,47 @@ def _decoders(base: Decoder) -> Iterator[Decoder]:
         yield replace(open_to_all, method="soft_nms", decay=decay, overlap=overlap)
 
 
+def by_label(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:
+    """The same decoder with the best threshold of each label that gold has; others keep the common one."""
+    found = _outcomes(gold, candidates, replace(trial.decoder, threshold=0.0))
+    thresholds = {label: own.best()[0] for label, own in found.items() if own.wanted}
+    decoder = replace(trial.decoder, thresholds=thresholds)
+    decoded = [d.with_entities([decoder(s.entities) for s in d.sentences]) for d in candidates]
+    return Trial(decoder, round(score(gold, decoded).strict.f1, 4))
+
+
 def _best(gold: Iterable[Document], candidates: Iterable[Document], decoder: Decoder) -> Trial:
-    scores: list[float] = []
-    is_right: list[bool] = []
-    wanted = 0
+    every = _Outcomes()
+    for own in _outcomes(gold, candidates, decoder).values():
+        every.scores += own.scores
+        every.is_right += own.is_right
+        every.wanted += own.wanted
+    threshold, f1 = every.best()
+    return Trial(replace(decoder, threshold=threshold), round(f1, 4))
+
+
+@dataclass(slots=True)
+class _Outcomes:
+    """What was found, and how much there is to find."""
+
+    scores: list[float] = field(default_factory=list)
+    is_right: list[bool] = field(default_factory=list)
+    wanted: int = 0
+
+    def best(self) -> tuple[float, float]:
+        return best_threshold(np.array(self.scores), np.array(self.is_right, dtype=bool), self.wanted)
+
+
+def _outcomes(gold: Iterable[Document], candidates: Iterable[Document], decoder: Decoder) -> dict[str, _Outcomes]:
+    """By label; labels that were not looked for are left out."""
+    found: dict[str, _Outcomes] = defaultdict(_Outcomes)
     for truth, document in paired(list(gold), list(candidates)):
         known = {(s.characters(e), e.label) for s in truth.sentences for e in s.entities}
-        wanted += len(known)
+        for _, label in known:
+            found[label].wanted += 1
         for sentence in document.sentences:
             for entity in decoder(sentence.entities):
-                if truth.annotated is not None and entity.label not in truth.annotated:
-                    continue
-                scores.append(entity.score)
-                is_right.append((sentence.characters(entity), entity.label) in known)
-    threshold, f1 = best_threshold(np.array(scores), np.array(is_right, dtype=bool), wanted)
-    return Trial(replace(decoder, threshold=threshold), round(f1, 4))
+                if truth.annotated is None or entity.label in truth.annotated:
+                    found[entity.label].scores.append(entity.score)
+                    found[entity.label].is_right.append((sentence.characters(entity), entity.label) in known)
+    return found

@@ -12,7 +12,7 @@ from rich.text import Text
 from nestling.apps.models import Answer, Folder, Format, Gold, Json, Language, Root, opened
 from nestling.apps.sources import Reading
 from nestling.apps.tables import SCORE_HEADER, between, score_row
-from nestling.apps.terminal import Painter, out, table
+from nestling.apps.terminal import Painter, out, table, visible
 from nestling.evaluation.comparison import paired
 from nestling.evaluation.scores import Score, Scores, score
 from nestling.types import Document, Sentence, Span
@@ -86,7 +86,10 @@ def _places(sentence: Sentence) -> set[tuple[tuple[Span, ...], str]]:
 
 def tune_decoding(
     model: Folder,
-    data: Gold,
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Gold: files, folders or parts of corpora (conll04:dev).")
+    ],
+    has_thresholds: Annotated[bool, typer.Option("--by-label", help="A threshold for each label.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; leave the model as it is.")] = False,
     format: Format = None,
     root: Root = None,
@@ -96,13 +99,19 @@ def tune_decoding(
 ) -> None:
     """Find the threshold, and the decay and overlap of soft-NMS, with the best F1 on dev; keep them in the model."""
     from nestling.checkpoint import save_decoding
-    from nestling.tuning import EVERYTHING, trials
+    from nestling.tuning import EVERYTHING, by_label, trials
 
-    recognizer, gold, inputs = opened(model, answer, data, Reading(format, root, language))
+    parts = [opened(model, answer, own, Reading(format, root, language)) for own in data]
+    recognizer = parts[0][0]
+    gold = [document for _, own, _ in parts for document in own]
+    inputs = [document for _, _, own in parts for document in own]
     base = recognizer.decoder
     before = score(gold, recognizer.pipe(inputs)).strict.f1
     recognizer.decoder = EVERYTHING
-    found = trials(gold, list(recognizer.pipe(inputs)), base)
+    candidates = list(recognizer.pipe(inputs))
+    found = trials(gold, candidates, base)
+    if has_thresholds:
+        found = [by_label(gold, candidates, found[0]), *found]
     best = found[0]
     if not dry_run and best.f1 > before:
         save_decoding(model, best.decoder)
@@ -113,6 +122,8 @@ def tune_decoding(
     header = ["method", "threshold δ", "decay u", "overlap k", "F1"]
     shown = [[t.decoder.method, f"{t.decoder.threshold:.3f}", *_nms(t.decoder), f"{t.f1:.2f}"] for t in found[:10]]
     out.print(table("", header, shown), "")
+    for label, threshold in best.decoder.thresholds.items():
+        out.print(f"threshold of {visible(label)}: {threshold:.3f}", markup=False)
     kept = "left as it was" if dry_run or best.f1 <= before else "kept in the model"
     out.print(f"F1 {before:.2f} as the model was, {max(best.f1, before):.2f} at best; {kept}", markup=False)
 
