@@ -14,13 +14,14 @@ from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
 from nestling.errors import InvalidValueError
 from nestling.evaluation.given import Labelled
-from nestling.memory import Budget, peak, resident
+from nestling.memory import Budget, peak, release, resident
 from nestling.model import Model
 from nestling.nn.batch import Batch
 from nestling.text import parse
 from nestling.types import Document, Entity, Labels
 
 _FIRST_WORDS, _POOL_WORDS = 5_000, 20_000  # read ahead, so that sentences of like length are encoded together
+_RELEASED = 4  # batches, behind which what is free is given back: they have many sizes
 _CHARACTERS = 5  # of a word and the blank behind it, few rather than many
 
 
@@ -215,8 +216,10 @@ class Recognizer:
         is_limited = self.budget.limit is not None
         before, highest = (resident(), peak()) if is_limited else (0.0, 0.0)
         largest = 0
-        for numbers in by_words(made, self.budget.words):
+        for count, numbers in enumerate(by_words(made, self.budget.words), 1):
             own = [made[n] for n in numbers]
             largest = max(largest, len(own) * max(passage.bulk for passage in own))
             yield numbers, own, self.batcher.batch(own).to(device)
+            if count % _RELEASED == 0:
+                release()
         self.budget.learn(largest, before, highest)
