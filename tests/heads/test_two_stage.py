@@ -252,5 +252,5 @@ def test_inspection_by_hand():
 
 
 def test_windows_must_be_widths():
-    with pytest.raises(ValidationError, match="at least one width"):
+    with pytest.raises(ValidationError, match="one to a thousand widths"):
         TwoStageSettings(windows=(0, 1))
