@@ -97,6 +97,7 @@ def page(figures: Mapping[str, Any], notes: str = "") -> str:
         "",
         "```python",
         "import nestling",
+        "",
         f'nestling.load("{name}")("Your text.").mentions',
         "```",
         "",
