@@ -49,6 +49,20 @@ def test_vectors_and_gradients_are_those_of_transformers(tiny_transformer, lengt
         torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-4, atol=1e-4)
 
 
+@torch.inference_mode()
+def test_pieces_go_through_wide_layers_a_few_at_a_time(tiny_transformer, monkeypatch):
+    model = loaded(tiny_transformer).model.eval()
+    given = batch([7, 3, 12, 3, 2])
+    whole = model(*given).last_hidden_state
+    seen = []
+    model.encoder["layer"][0].intermediate["dense"].register_forward_pre_hook(
+        lambda _, inputs: seen.append(len(*inputs))
+    )
+    monkeypatch.setattr(bert, "_AT_ONCE", 10)
+    torch.testing.assert_close(model(*given).last_hidden_state, whole)
+    assert seen == [10, 10, 7]
+
+
 def test_dropout_is_for_training_alone(tiny_transformer):
     model = loaded(tiny_transformer, attention_dropout=0.5).model
     ids, mask = batch([6, 4])

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 _NAMES = TypeAdapter(list[str], config={"strict": True})
 _VOCABULARIES = TypeAdapter(dict[str, list[str]], config={"strict": True})
-_RANGES = TypeAdapter(list[dict[str, tuple[float, float]]])
+_RANGES = TypeAdapter(list[int8.Ranges])
 _PACKAGES = ("nestling", "torch", "transformers")
 
 

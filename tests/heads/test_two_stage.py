@@ -48,8 +48,8 @@ def test_the_three_parts_span_by_span():
         made.edges.normal_()
         made.regressor.out.weight.normal_()
     reading = made(given)
-    spans = torch.tensor(SPANS)
-    proposal, offsets, labels = (f(reading, spans) for f in (made.is_proposal, made.offsets, made.label_logits))
+    seen = reading.at(torch.tensor(SPANS))
+    proposal, offsets, labels = (f(reading, seen) for f in (made.is_proposal, made.offsets, made.label_logits))
     for n, (sentence, start, end) in enumerate(SPANS):
         inside = given.vectors[sentence, start:end]
         length = int(MASK[sentence].sum())
@@ -66,11 +66,11 @@ def test_all_seeds_at_once_equal_one_by_one(filters_labels):
     made = head(windows=(2, 3, 5), filters_labels=filters_labels)
     reading = made(words())
     spans = windows(MASK, (2, 3, 5))
-    wanted = made.is_proposal(reading, spans).amax(dim=1)
+    wanted = made.is_proposal(reading, reading.at(spans)).amax(dim=1)
     assert torch.allclose(made._window_logits(reading, spans), wanted, atol=1e-5)
     middle = float(wanted.detach().sigmoid().median()) - 1e-6
     sieve = head(windows=(2, 3, 5), keep=middle, filters_labels=filters_labels)
-    assert sieve.kept(reading).tolist() == spans[wanted.sigmoid() >= middle].tolist()
+    assert sieve.kept(reading).spans.tolist() == spans[wanted.sigmoid() >= middle].tolist()
 
 
 def test_borders_by_hand():
@@ -93,8 +93,8 @@ def test_borders_by_hand():
 
 def test_identity_is_the_start():
     made = head()
-    spans = torch.tensor(SPANS)
-    assert torch.equal(shifted_borders(spans, made.offsets(made(words()), spans), MASK), spans)
+    spans, reading = torch.tensor(SPANS), made(words())
+    assert torch.equal(shifted_borders(spans, made.offsets(reading, reading.at(spans)), MASK), spans)
 
 
 @given(st.integers(0, 9), st.integers(1, 10), st.integers(0, 9), st.integers(1, 10), st.floats(-0.49, 0.49))
@@ -106,7 +106,7 @@ def test_a_span_regressed_onto_gold_is_a_positive_of_stage_two(start, width, gol
     assert torch.equal(moved, gold[:, :3])
     made = head()
     reading = made(Words(torch.randn(1, 20, 5), torch.randn(1, 5), mask))
-    expected = torch.nn.functional.cross_entropy(made.label_logits(reading, moved), torch.tensor([2]))
+    expected = torch.nn.functional.cross_entropy(made.label_logits(reading, reading.at(moved)), torch.tensor([2]))
     assert torch.allclose(made._label_loss(reading, moved, Targets(gold, (), ())), expected, atol=1e-5)
 
 
@@ -119,7 +119,7 @@ def test_an_entity_of_sixty_words_is_reachable():
         made.regressor.out.weight.zero_()
         made.regressor.out.bias.copy_(torch.tensor([-20.0, 25.0]))
     reading = made(Words(torch.randn(1, 80, 5), torch.randn(1, 5), mask))
-    assert [0, 10, 70] in made.proposals(reading).tolist()
+    assert [0, 10, 70] in made.proposals(reading).spans.tolist()
 
 
 def test_losses_by_hand():
@@ -150,16 +150,17 @@ def test_losses_by_hand():
 
 def test_a_filter_of_labels_learns_nothing_of_those_that_were_not_looked_for():
     made = head(filters_labels=True, softness=0.0)
-    reading, spans = made(words()), torch.tensor(SPANS)
+    reading = made(words())
+    seen = reading.at(torch.tensor(SPANS))
     sought = torch.zeros(len(SPANS), len(made.labels), dtype=torch.bool)
     sought[1, 1] = True
-    signs = torch.where(sought, 1.0, -1.0) * made.is_proposal(reading, spans)
+    signs = torch.where(sought, 1.0, -1.0) * made.is_proposal(reading, seen)
     each = -((-signs).sigmoid() ** 2) * signs.sigmoid().log()
     known = torch.tensor([[True, True], [False, True]])
     everything, partly = Targets(torch.zeros(0, 4), (), ()), Targets(torch.zeros(0, 4), (), (), known)
-    assert torch.allclose(made._filter_loss(reading, spans, sought, everything), each.sum(dim=1), atol=1e-6)
+    assert torch.allclose(made._filter_loss(reading, seen, sought, everything), each.sum(dim=1), atol=1e-6)
     each[3:, 0] = 0  # those of the second sentence
-    assert torch.allclose(made._filter_loss(reading, spans, sought, partly), each.sum(dim=1), atol=1e-6)
+    assert torch.allclose(made._filter_loss(reading, seen, sought, partly), each.sum(dim=1), atol=1e-6)
 
 
 def test_soft_examples_weigh_single_spans():
@@ -169,7 +170,7 @@ def test_soft_examples_weigh_single_spans():
     gold = torch.tensor([[0, 0, 3, 1]])
     spans = windows(MASK[1:, :3], (1, 2, 3))
     plain = torch.nn.functional.cross_entropy(
-        made.label_logits(reading, spans), torch.tensor([0, 0, 0, 0, 0, 2]), reduction="none"
+        made.label_logits(reading, reading.at(spans)), torch.tensor([0, 0, 0, 0, 0, 2]), reduction="none"
     )
     assert torch.allclose(
         made._label_loss(reading, spans, Targets(gold, (), ())),
@@ -201,7 +202,7 @@ def test_parts_can_be_left_out(locate):
     made = head(locate=locate)
     reading = made(words())
     assert set(made.loss(reading, targets([0, 0, 3, 0]))) == {*locate, "classifier"}
-    proposals = made.proposals(reading)
+    proposals = made.proposals(reading).spans
     assert (
         proposals.tolist() == sorted(map(list, {tuple(row) for row in proposals.tolist()})) or "regressor" not in locate
     )
@@ -213,7 +214,7 @@ def test_parts_can_be_left_out(locate):
 def test_candidates_by_hand():
     made = head(locate=())
     reading = made(words())
-    logits = made.label_logits(reading, windows(MASK, made.settings.windows))
+    logits = made.label_logits(reading, reading.at(windows(MASK, made.settings.windows)))
     scores, best = logits.softmax(dim=1).max(dim=1)
     found = [(n, e.start, e.end, e.label, e.score) for n, own in enumerate(made.candidates(reading)) for e in own]
     rows = zip(windows(MASK, made.settings.windows).tolist(), best.tolist(), scores.tolist(), strict=True)

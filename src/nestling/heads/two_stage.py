@@ -69,6 +69,21 @@ class Reading:
     maxima: Maxima
     mask: Tensor  # (B, T)
 
+    def at(self, spans: Tensor) -> "Seen":
+        """Spans (S, 3) as they are read."""
+        return Seen(spans, self.maxima.of_spans(spans))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Spans, and what all three parts look at: the largest values over their words."""
+
+    spans: Tensor  # (S, 3)
+    maximum: Tensor  # (S, D)
+
+    def __getitem__(self, which: Tensor) -> "Seen":
+        return Seen(self.spans[which], self.maximum[which])
+
 
 class SpanLayers(nn.Module):
     """Linear, GELU, linear over [maximum; left; right] (equations 3, 5 and 10).
@@ -84,10 +99,12 @@ class SpanLayers(nn.Module):
         self.out = nn.Linear(hidden, outputs)
 
     def forward(self, maximum: Tensor, words: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        """Scores of spans (S, outputs); `left` and `right` (2, S) are places of their words in `words` (B, T, D)."""
-        if left.shape[1] > words.shape[0] * words.shape[1]:
-            return self.end(maximum, self.of_left(words)[*left], self.of_right(words)[*right])
-        return self.end(maximum, self.of_left(words[*left]), self.of_right(words[*right]))
+        """Scores of spans (S, outputs); `left` and `right` (S,) are places of their words among all `words` (N, D)."""
+        if len(left) > len(words):
+            return self.end(
+                maximum, self.of_left(words).index_select(0, left), self.of_right(words).index_select(0, right)
+            )
+        return self.end(maximum, self.of_left(words.index_select(0, left)), self.of_right(words.index_select(0, right)))
 
     def end(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
         """The same when left and right words are multiplied already."""
@@ -115,24 +132,24 @@ class TwoStageHead(nn.Module):
         outside = bordered(vectors, words.mask, self.edges) if self.edges is not None else None
         return Reading(vectors, outside, Maxima(vectors), words.mask)
 
-    # What the parts say of spans (S, 3)
+    # What the parts say of spans
 
-    def is_proposal(self, reading: Reading, spans: Tensor) -> Tensor:
+    def is_proposal(self, reading: Reading, seen: Seen) -> Tensor:
         """The filter's logits (S, 1), or (S, L) where it looks for each label apart (equations 1 to 3)."""
         assert self.filter is not None
-        return self.filter(*_inner(reading, spans))  # type: ignore[no-any-return]
+        return self.filter(*_inner(reading, seen))  # type: ignore[no-any-return]
 
-    def offsets(self, reading: Reading, spans: Tensor) -> Tensor:
+    def offsets(self, reading: Reading, seen: Seen) -> Tensor:
         """How far the borders should move: (S, 2), signed, in words (equations 4 and 5)."""
+        sentence, start, end = seen.spans.unbind(1)
         if self.regressor is None or reading.outside is None:
-            return torch.zeros(len(spans), 2, device=spans.device)
-        sentence, start, end = spans.unbind(1)
-        before, behind = torch.stack([sentence, start]), torch.stack([sentence, end + 1])  # places in `outside`
-        return self.regressor(reading.maxima.of_spans(spans), reading.outside, before, behind)  # type: ignore[no-any-return]
+            return torch.zeros(len(start), 2, device=start.device)
+        first = sentence * reading.outside.shape[1]  # where their sentences begin in `outside`
+        return self.regressor(seen.maximum, reading.outside.flatten(0, 1), first + start, first + end + 1)  # type: ignore[no-any-return]
 
-    def label_logits(self, reading: Reading, spans: Tensor) -> Tensor:
+    def label_logits(self, reading: Reading, seen: Seen) -> Tensor:
         """The classifier's logits (S, 1 + L); label 0 is none (equations 8 to 10)."""
-        return self.classifier(*_inner(reading, spans))  # type: ignore[no-any-return]
+        return self.classifier(*_inner(reading, seen))  # type: ignore[no-any-return]
 
     # Learning
 
@@ -144,23 +161,23 @@ class TwoStageHead(nn.Module):
         is_positive = overlap >= own.proposal_overlap
         chosen = drawn(spans, is_positive, targets.seeds, ratio=own.negatives, least=own.least_negatives)  # (S,)
         spans, row, overlap, is_positive = spans[chosen], row[chosen], overlap[chosen], is_positive[chosen]
-        terms = chosen.sum()
+        seen, terms = output.at(spans), chosen.sum()
         parts = {}
         if self.filter is not None:
             sought = torch.zeros(len(spans), len(self.labels), dtype=torch.bool, device=spans.device)  # (S, L)
             sought[is_positive, gold[row[is_positive], 3]] = True
             weights = soft_weights(overlap, own.proposal_overlap, own.softness)
-            wrong = self._filter_loss(output, spans, sought, targets)
+            wrong = self._filter_loss(output, seen, sought, targets)
             assert wrong.shape == weights.shape
             parts["filter"] = Loss(own.loss_weights[0] * (weights * wrong).sum(), terms)
         offsets = torch.zeros(len(spans), 2, device=spans.device)
         if self.regressor is not None:
-            learnt = self.offsets(output, spans[is_positive])
+            learnt = self.offsets(output, seen[is_positive])
             moved = _regression(spans[is_positive], learnt, gold[row[is_positive]])
             parts["regressor"] = Loss(own.loss_weights[1] * moved.sum(), terms)
             with torch.no_grad():  # where the others go is used, but not learnt
                 offsets[is_positive] = learnt.float()
-                offsets[~is_positive] = self.offsets(output, spans[~is_positive]).float()
+                offsets[~is_positive] = self.offsets(output, seen[~is_positive]).float()
         proposals = [shifted_borders(spans, offsets, output.mask)]
         if own.hard_negatives:
             proposals.append(self._kept_now(output, targets))
@@ -170,20 +187,20 @@ class TwoStageHead(nn.Module):
         parts["classifier"] = Loss(own.loss_weights[2] * wrong.sum(), torch.tensor(len(wrong), device=wrong.device))
         return parts
 
-    def _filter_loss(self, output: Reading, spans: Tensor, sought: Tensor, targets: Targets) -> Tensor:
+    def _filter_loss(self, output: Reading, seen: Seen, sought: Tensor, targets: Targets) -> Tensor:
         """The focal loss (S,) of spans that are near entities of `sought` labels (S, L) (equation 12)."""
-        logits = self.is_proposal(output, spans)
+        logits = self.is_proposal(output, seen)
         if not self.settings.filters_labels:
             return focal(logits, sought.any(dim=1, keepdim=True), self.settings.focus).squeeze(1)
         wrong = focal(logits, sought, self.settings.focus)  # (S, L)
         if targets.known is not None:
-            wrong = wrong * targets.known[spans[:, 0]]
+            wrong = wrong * targets.known[seen.spans[:, 0]]
         return wrong.sum(dim=1)
 
     @torch.no_grad()
     def _kept_now(self, output: Reading, targets: Targets) -> Tensor:
         """Proposals of the model as it is: what the classifier will meet in use, where random spans are rare."""
-        kept = self.proposals(output)
+        kept = self.proposals(output).spans
         none = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
         return kept[drawn(kept, none, targets.seeds, ratio=0, least=self.settings.hard_negatives)]
 
@@ -194,7 +211,7 @@ class TwoStageHead(nn.Module):
         labels = torch.zeros(len(proposals), dtype=torch.long, device=gold.device)
         is_entity = overlap >= self.settings.label_overlap
         labels[is_entity] = 1 + gold[row[is_entity], 3]
-        logits = targets.without_unknown(self.label_logits(output, proposals), proposals[:, 0])
+        logits = targets.without_unknown(self.label_logits(output, output.at(proposals)), proposals[:, 0])
         wrong = nn.functional.cross_entropy(logits, labels, reduction="none")
         weights = soft_weights(overlap, self.settings.label_overlap, self.settings.softness)
         assert wrong.shape == weights.shape
@@ -208,26 +225,32 @@ class TwoStageHead(nn.Module):
         scores, best = self.label_logits(output, proposals).float().softmax(dim=1).max(dim=1)  # each (S,)
         found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
         is_entity = best > 0
-        rows = zip(proposals[is_entity].tolist(), best[is_entity].tolist(), scores[is_entity].tolist(), strict=True)
+        rows = zip(
+            proposals.spans[is_entity].tolist(), best[is_entity].tolist(), scores[is_entity].tolist(), strict=True
+        )
         for (sentence, start, end), label, score in rows:
             found[sentence].append(Entity.at(start, end, self.labels[label - 1], min(score, 1.0)))
         return found
 
-    def proposals(self, output: Reading) -> Tensor:
-        """What the filter keeps, moved by the regressor; each once: (S, 3)."""
+    def proposals(self, output: Reading) -> Seen:
+        """What the filter keeps, moved by the regressor; each once."""
         kept = self.kept(output)
         if self.regressor is None:
             return kept
-        return distinct(shifted_borders(kept, self.offsets(output, kept), output.mask))
+        return output.at(distinct(shifted_borders(kept.spans, self.offsets(output, kept), output.mask)))
 
-    def kept(self, output: Reading) -> Tensor:
-        """The seeds that the filter lets through: (S, 3)."""
+    def kept(self, output: Reading) -> Seen:
+        """The seeds that the filter lets through."""
         spans = windows(output.mask, self.settings.windows)
         if self.filter is None:
-            return spans
-        is_few = len(spans) < _FEW
-        best = self.is_proposal(output, spans).amax(dim=1) if is_few else self._window_logits(output, spans)
-        return spans[best.sigmoid() >= self.settings.keep]
+            return output.at(spans)
+        if len(spans) >= _FEW:
+            return output.at(spans[self._is_kept(self._window_logits(output, spans))])
+        seeds = output.at(spans)
+        return seeds[self._is_kept(self.is_proposal(output, seeds).amax(dim=1))]
+
+    def _is_kept(self, logits: Tensor) -> Tensor:
+        return logits.sigmoid() >= self.settings.keep
 
     def _window_logits(self, output: Reading, spans: Tensor) -> Tensor:
         """The best of `is_proposal` (S,) for all seeds, width by width: faster where they are many."""
@@ -247,18 +270,18 @@ class TwoStageHead(nn.Module):
         """Where entities are lost on the way: sums and what they are out of."""
         gold, least = targets.spans[:, :3], self.settings.proposal_overlap
         kept = self.kept(output)
-        row, overlap = paired(kept, gold)
+        row, overlap = paired(kept.spans, gold)
         near = overlap >= least
         offsets = self.offsets(output, kept)
-        wanted = (gold[row[near]] - kept[near])[:, 1:]
-        proposals = self.proposals(output)
+        wanted = (gold[row[near]] - kept.spans[near])[:, 1:]
+        proposals = self.proposals(output).spans
         count = len(gold)
         return {
             "gold near a seed": (_near(windows(output.mask, self.settings.windows), gold, least), count),
-            "gold near a kept seed": (_near(kept, gold, least), count),
+            "gold near a kept seed": (_near(kept.spans, gold, least), count),
             "gold located": (_near(proposals, gold, 1.0), count),
             "offset error in words": (float((offsets[near] - wanted).abs().sum()), 2 * int(near.sum())),
-            "kept seeds an entity": (len(kept), count),
+            "kept seeds an entity": (len(kept.spans), count),
             "proposals an entity": (len(proposals), count),
             **_histogram(offsets),
         }
@@ -281,11 +304,11 @@ def _regression(spans: Tensor, offsets: Tensor, gold: Tensor) -> Tensor:
     return offset_loss(offsets, wanted) + overlap_loss(starts, ends, gold[:, 1], gold[:, 2])
 
 
-def _inner(reading: Reading, spans: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _inner(reading: Reading, seen: Seen) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What the filter and the classifier look at: the maximum, and where the first and last words are."""
-    sentence, start, end = spans.unbind(1)
-    first, last = torch.stack([sentence, start]), torch.stack([sentence, end - 1])
-    return reading.maxima.of_spans(spans), reading.vectors, first, last
+    sentence, start, end = seen.spans.unbind(1)
+    first = sentence * reading.vectors.shape[1]  # where their sentences begin
+    return seen.maximum, reading.vectors.flatten(0, 1), first + start, first + end - 1
 
 
 def _histogram(offsets: Tensor) -> dict[str, tuple[float, float]]:

@@ -12,6 +12,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
+_AT_ONCE = 256  # pieces, whose wide vectors stay in a processor's cache
+
 
 class BertConfig(BaseModel):
     """What a folder's config.json says, as far as it is needed; whatever else it says is kept."""
@@ -138,8 +140,13 @@ class Layer(nn.Module):
 
     def forward(self, pieces: Tensor, groups: list[Rows]) -> Tensor:
         attended = self.attention(pieces, groups)
-        wide = nn.functional.gelu(self.intermediate["dense"](attended))
-        return self.output(wide, attended)  # type: ignore[no-any-return]
+        if attended.requires_grad or attended.is_cuda or len(attended) <= _AT_ONCE:
+            return self._widened(attended)
+        return torch.cat([self._widened(some) for some in attended.split(_AT_ONCE)])
+
+    def _widened(self, pieces: Tensor) -> Tensor:
+        wide = nn.functional.gelu(self.intermediate["dense"](pieces))
+        return self.output(wide, pieces)  # type: ignore[no-any-return]
 
 
 class Attention(nn.Module):

@@ -2,12 +2,14 @@
 
 Inputs have 8 bits and weights 7: the sum of two products then fits the 16 bits that AVX2 adds them in. Weights have a
 scale for each output. Inputs have one range a layer, found beforehand, so that what a sentence gets does not depend on
-the sentences beside it.
+the sentences beside it. Most layers of a transformer have one or two inputs that are many times larger than all others,
+for which the range would be too coarse: what these have beyond it is added in fp32.
 """
 
 import warnings
 from collections.abc import Callable
 from math import isfinite
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +17,18 @@ from torch import Tensor, nn
 ENGINE = "fbgemm"
 _WEIGHT_LEVELS, _INPUT_LEVELS = 63, 255
 _SEQUENCES, _PIECES = 16, 128
-Ranges = dict[str, tuple[float, float]]  # of what goes into linear layers, by their names
+_MOST_APART, _TIMES = 2, 1.5  # inputs of a layer that are so many times as large as the next one
+
+
+class Range(NamedTuple):
+    """The least and the largest that goes into a linear layer, but for inputs that are `apart`."""
+
+    low: float
+    high: float
+    apart: tuple[int, ...] = ()
+
+
+Ranges = dict[str, Range]  # by the names of layers
 
 
 def is_supported() -> bool:
@@ -38,19 +51,27 @@ def from_levels(levels: Tensor, scale: Tensor) -> Tensor:
 
 
 class Int8Linear(nn.Module):
-    """A linear layer for use, not for training; inputs beyond the range are clamped to it."""
+    """A linear layer for use, not for training; inputs beyond the range, if not apart, are clamped to it."""
 
-    def __init__(self, linear: nn.Linear, low: float, high: float) -> None:
+    def __init__(self, linear: nn.Linear, range: Range) -> None:
         super().__init__()
         bias = None if linear.bias is None else linear.bias.detach().float()
-        self.packed = _packed(*to_levels(linear.weight.detach().float()), bias)
-        self.scale = max(max(high, 0.0) - min(low, 0.0), 1e-6) / _INPUT_LEVELS
-        self.zero = round(-min(low, 0.0) / self.scale)
+        weight = linear.weight.detach().float()
+        self.packed = _packed(*to_levels(weight), bias)
+        low, high = min(range.low, 0.0), max(range.high, 0.0)
+        self.scale = max(high - low, 1e-6) / _INPUT_LEVELS
+        self.zero = round(-low / self.scale)
+        self.low, self.high = -self.zero * self.scale, (_INPUT_LEVELS - self.zero) * self.scale
+        self.apart = {column: weight[:, column].contiguous() for column in range.apart}  # each (O,)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        return torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(  # type: ignore[no-any-return]
+        made: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
             inputs, self.scale, self.zero, self.packed
         )
+        for column, weight in self.apart.items():
+            own = inputs[..., column]
+            made.addcmul_((own - own.clamp(self.low, self.high)).unsqueeze(-1), weight)
+        return made
 
 
 def _packed(levels: Tensor, scale: Tensor, bias: Tensor | None) -> object:
@@ -71,22 +92,24 @@ def quantize(model: nn.Module, ranges: Ranges) -> None:
     """Puts eight bits in place of the linear layers whose inputs have a range."""
     linears = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
     for name in linears.keys() & ranges.keys():
-        low, high = ranges[name]
+        low, high, apart = ranges[name]
         if not (isfinite(low) and isfinite(high)):
             raise ValueError(f"what goes into {name} is not finite")
+        if not all(0 <= column < linears[name].in_features for column in apart):
+            raise ValueError(f"{name} has no such inputs")
         parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, Int8Linear(linears[name], low, high))
+        setattr(model.get_submodule(parent), own, Int8Linear(linears[name], ranges[name]))
 
 
 def ranges_of(model: nn.Module, run: Callable[[], object]) -> Ranges:
-    """The least and the largest that `run` sends into each linear layer; a layer that it does not reach has none."""
-    found: Ranges = {}
+    """Of what `run` sends into each linear layer; a layer that it does not reach has none."""
+    found: dict[str, tuple[Tensor, Tensor]] = {}  # the least and the largest of each input (I,)
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
         def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            low, high = (bound.item() for bound in torch.aminmax(inputs[0]))
+            low, high = torch.aminmax(inputs[0].flatten(0, -2), dim=0)
             before = found.get(name, (low, high))
-            found[name] = (min(low, before[0]), max(high, before[1]))
+            found[name] = (torch.minimum(low, before[0]), torch.maximum(high, before[1]))
 
         return note
 
@@ -96,7 +119,16 @@ def ranges_of(model: nn.Module, run: Callable[[], object]) -> Ranges:
         run()
     for hook in hooks:
         hook.remove()
-    return found
+    return {name: range_of(*bounds) for name, bounds in found.items()}
+
+
+def range_of(low: Tensor, high: Tensor) -> Range:
+    """Of inputs by the least and the largest of each (I,)."""
+    sizes, order = torch.maximum(high, -low).sort(descending=True)
+    counts = range(min(_MOST_APART, len(sizes) - 1), 0, -1)
+    count = next((n for n in counts if sizes[n - 1] >= _TIMES * sizes[n]), 0)
+    rest = order[count:]
+    return Range(low[rest].min().item(), high[rest].max().item(), tuple(order[:count].tolist()))
 
 
 def transformer_ranges(model: nn.Module) -> Ranges:

@@ -40,14 +40,20 @@ class Maxima:
 
     def __init__(self, vectors: Tensor) -> None:
         self.levels = [vectors]  # each (B, T, D): over 2 ** level words from a word on
+        self.table = vectors.unsqueeze(0)  # (levels, B, T, D), as far as it was needed
 
     def of_spans(self, spans: Tensor) -> Tensor:
         """Of a flat list of spans: (S, D)."""
         sentence, start, end = spans.unbind(1)
         level = _level(end - start)  # (S,)
         high = int(level.max()) if len(spans) else 0
-        table = torch.stack([self._over(n) for n in range(high + 1)])  # (levels, B, T, D)
-        return torch.maximum(table[level, sentence, start], table[level, sentence, end - 2**level])
+        if len(self.table) <= high:
+            self.table = torch.stack([self._over(n) for n in range(high + 1)])
+        table = self.table.flatten(0, 2)  # (levels · B · T, D)
+        rows, words = self.levels[0].shape[:2]
+        place = (level * rows + sentence) * words + start  # (S,)
+        behind = end - start - 2**level
+        return torch.maximum(table.index_select(0, place), table.index_select(0, place + behind))
 
     def of_width(self, width: int) -> Tensor:
         """Of all spans of a width, by their first words: (B, T - width + 1, D)."""
