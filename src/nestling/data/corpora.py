@@ -231,9 +231,13 @@ _WNUT17 = _files(
 )
 
 
-def _without_labels(load_part: Load, *labels: str) -> Load:
+def _renamed(load_part: Load, names: Mapping[str, str]) -> Load:
+    """Entities of these labels alone, under other names."""
     return lambda folder: [
-        document.with_entities([e for e in s.entities if e.label not in labels] for s in document.sentences)
+        document.with_entities(
+            [replace(e, label=names[e.label]) for e in sentence.entities if e.label in names]
+            for sentence in document.sentences
+        )
         for document in load_part(folder)
     ]
 
@@ -409,14 +413,14 @@ CORPORA: dict[str, Corpus] = {
         parts=_WNUT17,
         published={"train": 1975, "dev": 835, "test": 1079},
     ),
-    "wnut17-things": Corpus(
-        about="English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
+    "wnut17-organisations": Corpus(
+        about="English posts, flat; corporations and groups of WNUT17 as ORG, and nothing else",
         folder="wnut17",
         terms="CC BY 4.0; Derczynski et al., 2017",
         language="en",
         format="column",
-        labels=_names("corporation creative-work group product"),
-        parts={part: _without_labels(load, "person", "location") for part, load in _WNUT17.items()},
+        labels=_names("ORG"),
+        parts={part: _renamed(load, {"corporation": "ORG", "group": "ORG"}) for part, load in _WNUT17.items()},
     ),
     "wnut16": Corpus(
         about="English tweets, flat",
@@ -479,5 +483,5 @@ CORPORA: dict[str, Corpus] = {
 _CUT = ("bc5cdr", "ncbi-disease")  # at every mark
 CORPORA |= {
     f"{name}-text": _as_text(CORPORA[name], is_cut=name in _CUT)
-    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-things")
+    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-organisations")
 }
