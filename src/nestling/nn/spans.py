@@ -82,10 +82,9 @@ def windows(mask: Tensor, widths: Sequence[int]) -> Tensor:
     inside = starts.view(1, 1, -1) + tried.view(1, -1, 1) <= lengths.view(-1, 1, 1)  # (B, V, T)
     sentence, width, start = inside.nonzero(as_tuple=True)
     found = torch.stack([sentence, start, start + tried[width]], dim=1)  # (S, 3)
-    short = (lengths < tried[0]) & (lengths > 0)
-    if not short.any():
+    if min(widths) == 1:
         return found
-    rows = short.nonzero().squeeze(1)
+    rows = ((lengths < tried[0]) & (lengths > 0)).nonzero().squeeze(1)
     return torch.cat([found, torch.stack([rows, torch.zeros_like(rows), lengths[rows]], dim=1)])
 
 
