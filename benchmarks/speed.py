@@ -62,7 +62,7 @@ def main() -> None:
     try:
         rows = throughput(contestants, sentences, *((3, 100) if given.quick else (5, 200)))
         merge(rows, stages(contestants, sentences, 100 if given.quick else 500))
-        merge(rows, latency(contestants, sentences, 10 if given.quick else 50))
+        merge(rows, latency(contestants, sentences, 20 if given.quick else 300))
         merge(rows, by_length(contestants, sentences, LENGTHS[: 2 if given.quick else 4]))
     finally:
         for contestant in contestants.values():
@@ -242,11 +242,14 @@ def stages(contestants: dict[str, Contestant], sentences: list[Sentence], size: 
 
 
 def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times: int) -> Rows:
-    """Milliseconds for one text of so many words: the middle one, and all but one in a hundred."""
+    """Milliseconds for one text of so many words: the middle one, and all but one in a hundred.
+
+    And how many times the bare encoder's, text by text, as the machine is not the same from second to second.
+    """
     rows: Rows = {name: {} for name in contestants}
     for size in LATENCIES:
         taken: dict[str, list[float]] = {n: [] for n in contestants if size <= LONGEST_TEXT.get(n, size)}
-        for start in range(times if size < max(LATENCIES) else max(times // 10, 1)):
+        for start in range(max(times * LATENCIES[0] // size, 1)):
             text = joined(sentences, size, start)
             for name, own in taken.items():
                 given: list[Any] = [text] if name.startswith(FLOOR) else [" ".join(w for words in text for w in words)]
@@ -254,8 +257,12 @@ def latency(contestants: dict[str, Contestant], sentences: list[Sentence], times
                     contestants[name].ask({"run": "prepare", "texts": given})
                 own.append(1000 * contestants[name].ask({"run": "alone", "texts": given})["wall"])
         for name, own in taken.items():
-            rows[name][f"milliseconds_{size}_words_p50"] = round(statistics.median(own), 2)
-            rows[name][f"milliseconds_{size}_words_p99"] = round(sorted(own)[round(0.99 * (len(own) - 1))], 2)
+            ratios = [mine / bare for mine, bare in zip(own, taken[FLOOR], strict=True)]
+            rows[name] |= {
+                f"milliseconds_{size}_words_p50": round(statistics.median(own), 2),
+                f"milliseconds_{size}_words_p99": round(sorted(own)[round(0.99 * (len(own) - 1))], 2),
+                f"times_bare_encoder_{size}_words": round(statistics.median(ratios), 3),
+            }
     return rows
 
 
