@@ -22,7 +22,7 @@ from nestling.data.batches import by_words, passages
 from nestling.heads.two_stage import TwoStageHead, shifted_borders
 from nestling.nn.batch import Batch
 from nestling.nn.encoders import Transformer
-from nestling.nn.spans import windows
+from nestling.nn.spans import distinct, windows
 from nestling.recognizer import Recognizer
 from nestling.types import Document
 
@@ -114,9 +114,9 @@ def apart(recognizer: Recognizer, transformer: Transformer, documents: list[Docu
             lap("seeds")
             kept = head.kept(reading)
             lap("seeds again, and filter")
-            moved = shifted_borders(kept, head.offsets(reading, kept), reading.mask).unique(dim=0)
+            moved = distinct(shifted_borders(kept.spans, head.offsets(reading, kept), reading.mask))
             lap("regressor")
-            head.label_logits(reading, moved).softmax(dim=1)
+            head.label_logits(reading, reading.at(moved)).softmax(dim=1)
             lap("classifier")
             candidates = head.candidates(reading)
         lap("all of the head")
