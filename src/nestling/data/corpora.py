@@ -229,6 +229,7 @@ def _anercorp_words(start: float, stop: float) -> Load:
 _WNUT17 = _files(
     "column", {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
 )
+_WNUT17_THINGS = ("corporation", "creative-work", "group", "product")
 
 
 def _renamed(load_part: Load, names: Mapping[str, str]) -> Load:
@@ -413,6 +414,15 @@ CORPORA: dict[str, Corpus] = {
         parts=_WNUT17,
         published={"train": 1975, "dev": 835, "test": 1079},
     ),
+    "wnut17-things": Corpus(
+        about="English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
+        folder="wnut17",
+        terms="CC BY 4.0; Derczynski et al., 2017",
+        language="en",
+        format="column",
+        labels=_WNUT17_THINGS,
+        parts={part: _renamed(load, {name: name for name in _WNUT17_THINGS}) for part, load in _WNUT17.items()},
+    ),
     "wnut17-organisations": Corpus(
         about="English posts, flat; corporations and groups of WNUT17 as ORG, and nothing else",
         folder="wnut17",
@@ -483,5 +493,5 @@ CORPORA: dict[str, Corpus] = {
 _CUT = ("bc5cdr", "ncbi-disease")  # at every mark
 CORPORA |= {
     f"{name}-text": _as_text(CORPORA[name], is_cut=name in _CUT)
-    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-organisations")
+    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-things", "wnut17-organisations")
 }
