@@ -89,6 +89,20 @@ def test_where_sentences_start(language, text, starts):
     assert [s.tokens[0].start for s in parse(text, language=language).sentences] == starts
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It was hepatitis C.\nGeorge W. Bush", "It was hepatitis C . George W. Bush"),
+        ("Give AmB.", "Give AmB ."),
+        ("In the U.S.", "In the U.S."),
+        ("He works for Vale Inc.", "He works for Vale Inc."),
+        ("the drug (PPA)-induced pain [3]-like f(x)", "the drug ( PPA ) - induced pain [ 3 ] - like f(x )"),
+    ],
+)
+def test_points_at_the_end_and_hyphens_behind_brackets(text, words):
+    assert [token.text for token in parse(text).tokens] == words.split()
+
+
 @pytest.mark.parametrize("text", ["a " * 5000, "a, b " * 2000, ")" * 5000, "!" * 5000, "=)" * 3000, "x" * 50_000])
 def test_sentences_are_not_endless(text):
     document = parse(text)

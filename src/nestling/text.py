@@ -1,8 +1,8 @@
 """Raw text → Document: sentences and words with exact character offsets.
 
-Words are those of spaCy's rules for the language. A sentence ends at its punctuation, at a blank line, and at a line
-break, unless the text is wrapped (many of its lines start in lower case). With mentions, words are cut at the borders
-of mentions and a sentence never ends inside one, so every annotation can be held exactly.
+Words are those of spaCy's rules for the language; besides, `(PPA)-induced` is five. A sentence ends at its punctuation,
+at a blank line, and at a line break, unless the text is wrapped (many of its lines start in lower case). With mentions,
+words are cut at the borders of mentions and a sentence never ends inside one, so every annotation can be held exactly.
 """
 
 import os
@@ -33,6 +33,7 @@ _REMEMBERED = 40  # characters of a run that is likely to come again
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]+")
 _LINE_BREAK = re.compile(r"[\n\f\u2028\u2029]+")
 _LINE_START = re.compile(r"\n[^\S\n]*(\w)")
+_BEHIND_BRACKETS = (r"[)\]](?=[-–]\w)", r"(?<=[)\]])[-–](?=\w)")  # a hyphen, and the bracket before it
 _YEAR = re.compile(r"\d{4}\.")
 _WRAPPED_SHARE = 0.2
 _TITLES = frozenset(("dr", "dra", "prof", "sr", "sra", "st", "sta"))  # behind whose point a name follows
@@ -170,9 +171,17 @@ def split(text: str, language: str = "en") -> tuple[list[int], list[Word]]:
     words_of = _by_runs if _has_runs(language) else _by_rules
     for block in _blocks(text):
         own = [word for start, end in _short_runs(text, *block) for word in words_of(language, text[start:end], start)]
+        if own and _has_point(text[slice(*own[-1])]):
+            start, end = own.pop()
+            own += [(start, end - 1), (end - 1, end)]
         starts += _sentence_starts(text, own)
         words += own
     return starts, words
+
+
+def _has_point(last: str) -> bool:
+    """Whether the last word of a block has its sentence's point, as in `hepatitis C.`, which is no initial there."""
+    return last.endswith(".") and last[-2:-1].isupper() and "." not in last[:-1]
 
 
 def _by_runs(language: str, text: str, offset: int) -> Iterator[Word]:
@@ -297,7 +306,11 @@ def blank(language: str) -> "Language":
         raise UnknownNameError("language", language, LANGUAGES)
     import spacy  # takes a second, and most commands never need it
 
-    return spacy.blank(language)
+    nlp = spacy.blank(language)
+    if hasattr(nlp.tokenizer, "infix_finditer"):  # Chinese has none
+        infixes = [*(nlp.Defaults.infixes or ()), *_BEHIND_BRACKETS]
+        nlp.tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
+    return nlp
 
 
 def _after_fork() -> None:
