@@ -229,11 +229,16 @@ def _anercorp_words(start: float, stop: float) -> Load:
 _WNUT17 = _files(
     "column", {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
 )
-_WNUT17_THINGS = ("corporation", "creative-work", "group", "product")
+
+
+def _part_of(corpus: Corpus, about: str, names: Mapping[str, str]) -> Corpus:
+    """Entities of these labels alone, under other names or their own."""
+    labels = tuple(sorted(set(names.values())))
+    parts = {part: _renamed(own, names) for part, own in corpus.parts.items()}
+    return replace(corpus, about=about, labels=labels, parts=parts, published={})
 
 
 def _renamed(load_part: Load, names: Mapping[str, str]) -> Load:
-    """Entities of these labels alone, under other names."""
     return lambda folder: [
         document.with_entities(
             [replace(e, label=names[e.label]) for e in sentence.entities if e.label in names]
@@ -414,24 +419,6 @@ CORPORA: dict[str, Corpus] = {
         parts=_WNUT17,
         published={"train": 1975, "dev": 835, "test": 1079},
     ),
-    "wnut17-things": Corpus(
-        about="English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
-        folder="wnut17",
-        terms="CC BY 4.0; Derczynski et al., 2017",
-        language="en",
-        format="column",
-        labels=_WNUT17_THINGS,
-        parts={part: _renamed(load, {name: name for name in _WNUT17_THINGS}) for part, load in _WNUT17.items()},
-    ),
-    "wnut17-organisations": Corpus(
-        about="English posts, flat; corporations and groups of WNUT17 as ORG, and nothing else",
-        folder="wnut17",
-        terms="CC BY 4.0; Derczynski et al., 2017",
-        language="en",
-        format="column",
-        labels=_names("ORG"),
-        parts={part: _renamed(load, {"corporation": "ORG", "group": "ORG"}) for part, load in _WNUT17.items()},
-    ),
     "wnut16": Corpus(
         about="English tweets, flat",
         folder="wnut16",
@@ -489,6 +476,18 @@ CORPORA: dict[str, Corpus] = {
             "selective": "LOCAL ORGANIZACAO PESSOA TEMPO VALOR",
         }.items()
     },
+}
+CORPORA |= {
+    "wnut17-things": _part_of(
+        CORPORA["wnut17"],
+        "English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
+        {name: name for name in ("corporation", "creative-work", "group", "product")},
+    ),
+    "wnut17-organisations": _part_of(
+        CORPORA["wnut17"],
+        "English posts, flat; corporations and groups of WNUT17 as ORG, and nothing else",
+        {"corporation": "ORG", "group": "ORG"},
+    ),
 }
 _CUT = ("bc5cdr", "ncbi-disease")  # at every mark
 CORPORA |= {
