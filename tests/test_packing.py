@@ -12,6 +12,7 @@ from nestling.config import embedded
 from nestling.errors import CheckpointError, DataError, SettingsError, UnknownNameError
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
+from nestling.packing import unpack
 from nestling.run import Run
 from nestling.settings import settings_of
 from tests.test_training import corpus, table, trained, transformer
@@ -73,6 +74,33 @@ def test_what_a_package_has_is_not_shipped_again(tmp_path):
     assert size_of(tmp_path / "small") < 12e6 < size_of(folder)
     words = "encoder.model.embeddings.word_embeddings.weight"
     assert torch.equal(load_model(tmp_path / "small").model.state_dict()[words], run.built.model.state_dict()[words])
+
+
+@pytest.mark.parametrize(("precision", "nearness"), [("fp16", 1e-5), ("int8", 2e-4)])
+def test_of_known_embeddings_rows_that_changed_are_shipped(tmp_path, precision, nearness):
+    settings = settings_of(table(tmp_path, {"span": {}}, {"parts": [{"kind": "transformer", "layers": 0}]}), "test")
+    run = Run(settings, tmp_path / "run")
+    words = run.built.model.state_dict()["encoder.model.embeddings.word_embeddings.weight"]
+    before = words[:10].clone()
+    words[2:4] += 0.02 * torch.rand(2, words.shape[1])
+    checkpoint.save_model(tmp_path / "run", run.built)
+    export(tmp_path / "run", tmp_path / "small", precision)
+    assert size_of(tmp_path / "small") < 1e5
+    loaded = load_model(tmp_path / "small").model.state_dict()["encoder.model.embeddings.word_embeddings.weight"]
+    assert torch.equal(loaded[:2], before[:2])
+    assert torch.equal(loaded[4:], words[4:])
+    assert torch.allclose(loaded[2:4], words[2:4], atol=nearness, rtol=0)
+    assert not torch.equal(loaded[2:4], before[2:4])
+
+
+@pytest.mark.parametrize(
+    "rows", [torch.tensor([0, 4]), torch.tensor([0, -1]), torch.tensor([0]), torch.tensor([0.0, 1.0]), None]
+)
+def test_rows_that_do_not_fit_are_refused(rows):
+    added = {} if rows is None else {"e": torch.ones(2, 3), "e.rows": rows.int() if rows.dtype == torch.long else rows}
+    packed = added or {"e.rows": torch.tensor([0, 1], dtype=torch.int32)}
+    with pytest.raises(CheckpointError, match="rows of e"):
+        unpack(packed, ["e"], {"e": torch.zeros(4, 3)})
 
 
 def test_a_model_without_a_transformer_has_sixteen_bits(tmp_path, caplog):

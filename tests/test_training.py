@@ -196,6 +196,17 @@ def test_frozen_layers_stay_as_they_were(tmp_path, tiny_transformer):
         trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, frozen=4)), name="other")
 
 
+def test_pieces_that_are_never_met_stay_as_they_were(tmp_path, tiny_transformer):
+    run = Run(settings_of(table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1), "t"), tmp_path / "r")
+    table_of = next(p.model for p in run.built.model.modules() if isinstance(p, Transformer)).embeddings.word_embeddings
+    before = table_of.weight.detach().clone()
+    met = set(run.built.batcher.batch(run.trainer.passages).features["transformer"].ids.unique().tolist())
+    list(run.steps())
+    changed = (table_of.weight != before).any(dim=1).nonzero().flatten().tolist()
+    assert changed
+    assert set(changed) <= met
+
+
 @pytest.mark.parametrize("layers", [0, 1])
 def test_the_lowest_layers_alone(tmp_path, tiny_transformer, layers):
     trained(tmp_path, table(tmp_path, {"span": {}}, transformer(tiny_transformer, layers=layers), epochs=1))

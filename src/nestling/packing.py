@@ -11,26 +11,36 @@ from nestling.nn.encoders import Transformer
 from nestling.nn.int8 import from_levels, to_levels
 
 Precision = Literal["fp32", "fp16", "int8"]
-_SCALE = ".scale"
+_SCALE, _ROWS = ".scale", ".rows"
 
 
 def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The weights of a model, smaller, and the names of those left out since they are `known`.
+    """The weights of a model, smaller, and the names of those that are borrowed: `known`, or `known` but for some rows.
 
-    With int8, linear layers of transformers have 8 bits a weight, as they are used; all else has 16.
+    With int8, linear layers of transformers have 8 bits a weight, as they are used, and so has what training added to
+    rows of known embeddings; all else has 16.
     """
-    weights = model.state_dict()
-    borrowed = [name for name, weight in weights.items() if name in known and torch.equal(weight, known[name])]
-    linear = set(_linear(model)) if precision == "int8" else set()
+    borrowed: list[str] = []
     packed: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        if name in borrowed:
-            continue
-        if name in linear:
-            packed[name], packed[name + _SCALE] = to_levels(weight)
+    linear, embeddings = set(_weights(model, nn.Linear)), set(_weights(model, nn.Embedding))
+    for name, weight in model.state_dict().items():
+        if name in known and torch.equal(weight, known[name]):
+            borrowed.append(name)
+        elif name in known and name in embeddings and precision != "fp32":
+            borrowed.append(name)
+            added = weight - known[name]
+            rows = added.any(dim=1).nonzero().squeeze(1)
+            packed |= _smaller(name, added[rows], precision) | {name + _ROWS: rows.int()}
         else:
-            packed[name] = weight.half() if precision != "fp32" and weight.is_floating_point() else weight
+            packed |= _smaller(name, weight, precision if name in linear or precision == "fp32" else "fp16")
     return packed, borrowed
+
+
+def _smaller(name: str, weight: Tensor, precision: Precision) -> dict[str, Tensor]:
+    if precision == "int8":
+        levels, scale = to_levels(weight)
+        return {name: levels, name + _SCALE: scale}
+    return {name: weight.half() if precision == "fp16" and weight.is_floating_point() else weight}
 
 
 def unpack(packed: Mapping[str, Tensor], borrowed: Iterable[str], known: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -42,17 +52,27 @@ def unpack(packed: Mapping[str, Tensor], borrowed: Iterable[str], known: Mapping
             if weight.dim() != 2 or scale.shape != weight.shape[:1]:
                 raise CheckpointError(f"the scales of {name} do not fit it")
             weights[name] = from_levels(weight, scale)
-        elif not (name.endswith(_SCALE) and name.removesuffix(_SCALE) in packed):
+        elif not any(name.endswith(end) and name.removesuffix(end) in packed for end in (_SCALE, _ROWS)):
             weights[name] = weight.float() if weight.dtype == torch.float16 else weight
-    missing = [name for name in borrowed if name not in known]
-    if missing:
-        raise CheckpointError(f"{missing[0]} is to be had from the embedded encoder, which does not have it")
-    return weights | {name: known[name] for name in borrowed}
+    for name in borrowed:
+        if name not in known:
+            raise CheckpointError(f"{name} is to be had from the embedded encoder, which does not have it")
+        rows = packed.get(name + _ROWS)
+        weights[name] = known[name] if rows is None else _with_rows(name, known[name], rows, weights.get(name))
+    return weights
 
 
-def _linear(model: nn.Module) -> Iterable[str]:
-    """The names of the weights of linear layers in transformers."""
+def _with_rows(name: str, weight: Tensor, rows: Tensor, added: Tensor | None) -> Tensor:
+    """Weights (V, D) with what is `added` (N, D) to these rows (N,)."""
+    fits = added is not None and weight.dim() == 2 and added.shape == (*rows.shape, weight.shape[1])
+    if added is None or not fits or rows.dtype != torch.int32 or not bool(((rows >= 0) & (rows < len(weight))).all()):
+        raise CheckpointError(f"the rows of {name} do not fit it")
+    return weight.index_add(0, rows, added)
+
+
+def _weights(model: nn.Module, kind: type[nn.Module]) -> Iterable[str]:
+    """The names of the weights of modules of a kind in transformers."""
     for name, part in model.named_modules():
         if isinstance(part, Transformer):
             inner = part.named_modules(prefix=name)
-            yield from (f"{own}.weight" for own, module in inner if isinstance(module, nn.Linear))
+            yield from (f"{own}.weight" for own, module in inner if isinstance(module, kind))

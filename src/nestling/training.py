@@ -67,13 +67,19 @@ class Step:
 
 
 def optimizer_of(model: Model, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW with a rate for pretrained transformers and one for the rest; biases and norms do not decay."""
-    pretrained = {id(p) for part in model.modules() if isinstance(part, Transformer) for p in part.parameters()}
+    """AdamW with a rate for pretrained transformers and one for the rest; biases and norms do not decay.
+
+    Pretrained embeddings do not decay either: those of pieces that training never meets stay what they are.
+    """
+    transformers = [part for part in model.modules() if isinstance(part, Transformer)]
+    pretrained = {id(p) for part in transformers for p in part.parameters()}
+    embeddings = {id(own.weight) for part in transformers for own in part.modules() if isinstance(own, nn.Embedding)}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             rate = settings.encoder_rate if id(parameter) in pretrained else settings.head_rate
-            decay = 0.0 if parameter.ndim == 1 or name.endswith("bias") else settings.decay
+            is_kept = parameter.ndim == 1 or name.endswith("bias") or id(parameter) in embeddings
+            decay = 0.0 if is_kept else settings.decay
             groups.setdefault((rate, decay), []).append(parameter)
     return torch.optim.AdamW(
         [{"params": own, "lr": rate, "rate": rate, "weight_decay": decay} for (rate, decay), own in groups.items()],
