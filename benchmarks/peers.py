@@ -20,9 +20,10 @@ from typing import Any
 
 from records import ROOT, add
 
+from nestling.checkpoint import load, load_model, model_folders
 from nestling.config import embedded
 from nestling.data import corpora
-from nestling.evaluation.scores import score
+from nestling.evaluation.scores import Scores, lead, score
 from nestling.run import load_corpus
 from nestling.settings import DataSettings
 from nestling.text import parse
@@ -56,6 +57,7 @@ def main() -> None:
     gold = corpora.load(given.corpus, "test")
     scores = score(gold, predicted(given.peer, folder, gold, given.corpus))
     interval = scores.interval()
+    shipped = None if given.sentences else model_for(given.corpus)
     add(
         {
             "experiment": "peers",
@@ -70,10 +72,32 @@ def main() -> None:
             "f1_low": round(interval.low, 2),
             "f1_high": round(interval.high, 2),
             "sentences": given.sentences,
+            **(lead_of(shipped, gold, given.corpus, scores) if shipped else {}),
             **json.loads((folder.parent / READY).read_text(encoding="utf-8")),
             "command": shlex.join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
         }
     )
+
+
+def model_for(corpus: str) -> str | None:
+    """The shipped model that learnt from a corpus, if any."""
+    folders = {folder.name: load_model(folder).settings.data for folder in model_folders()}
+    return next((name for name, data in folders.items() if corpus in (data.corpus, *data.also)), None)
+
+
+def lead_of(name: str, gold: list[Document], corpus: str, peer: Scores) -> dict[str, Any]:
+    """How far a shipped model is ahead of a peer on the same texts."""
+    recognizer, entry = load(name), corpora.find(corpus)
+    found = recognizer.pipe(recognizer.inputs(gold, is_raw=entry.is_raw))
+    ours = score(recognizer.judged_by(gold, entry.labels), found)
+    interval = lead(ours, peer)
+    return {
+        "shipped": name,
+        "shipped_f1": round(ours.strict.f1, 2),
+        "lead": round(ours.strict.f1 - peer.strict.f1, 2),
+        "lead_low": round(interval.low, 2),
+        "lead_high": round(interval.high, 2),
+    }
 
 
 def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: Iterable[str] = ()) -> Path:

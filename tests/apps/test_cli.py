@@ -239,6 +239,7 @@ class TestScore:
     def test_against_another_prediction(self, nestling):
         _, output, _ = nestling("score", GOLD, PREDICTED, "--against", GOLD)
         assert "F1 100.00; the difference of -13.04 has p = " in output.replace("\n", " ")
+        assert "95 % interval -" in output.replace("\n", " ")
 
     def test_several_parts_need_a_choice(self, nestling, corpora_root):
         code, _, errors = nestling("score", "conll04", GOLD, "--root", corpora_root)

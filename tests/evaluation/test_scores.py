@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nestling.data.tags import encode
 from nestling.errors import DataError, InvalidValueError
-from nestling.evaluation.scores import Score, score, significance
+from nestling.evaluation.scores import Score, lead, score, significance
 from nestling.text import build
 from nestling.types import Document, Entity, Mention, Span
 from tests.strategies import LABELS, corpora, flat_entities
@@ -172,6 +172,20 @@ def test_significance_equals_all_swaps():
     gold, good = corpus_with(4, 4)
     _, none = corpus_with(0, 4)
     assert significance(score(gold, good), score(gold, none)) == pytest.approx(2 / 16, abs=0.01)
+
+
+def test_a_lead_and_its_interval():
+    gold, good = corpus_with(300)
+    _, slightly = corpus_with(297)
+    _, bad = corpus_with(200)
+    first = score(gold, good)
+    assert (lead(first, first).low, lead(first, first).high) == (0, 0)
+    near, far = lead(first, score(gold, slightly)), lead(first, score(gold, bad))
+    assert near.low < first.strict.f1 - score(gold, slightly).strict.f1 < near.high
+    assert far.low > near.high
+    assert lead(score(gold, bad), first).high == pytest.approx(-far.low, abs=1e-9)
+    with pytest.raises(DataError, match="different gold"):
+        lead(first, score(*corpus_with(10, 20)))
 
 
 def test_predictions_that_nobody_looked_for_are_unknown():

@@ -12,8 +12,8 @@ from nestling.apps.sources import Reading, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import err, out, visible
 from nestling.errors import NestlingError
+from nestling.evaluation.scores import lead, significance
 from nestling.evaluation.scores import score as score_documents
-from nestling.evaluation.scores import significance
 from nestling.types import Document
 
 app = typer.Typer(
@@ -73,10 +73,14 @@ def score(
     lines = []
     if against is not None:
         other = score_documents(truth, _documents(against, theirs))
-        p_value = significance(scores, other)
-        figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)}
+        p_value, interval = significance(scores, other), lead(scores, other)
+        bounds = {"lead_low": round(interval.low, 4), "lead_high": round(interval.high, 4)}
+        figures["against"] = other.strict.as_json() | {"p_value": round(p_value, 4)} | bounds
         difference = scores.strict.f1 - other.strict.f1
-        lines = [f"{against}: F1 {other.strict.f1:.2f}; the difference of {difference:+.2f} has p = {p_value:.4f}"]
+        where = f"95 % interval {interval.low:+.2f} to {interval.high:+.2f}"
+        lines = [
+            f"{against}: F1 {other.strict.f1:.2f}; the difference of {difference:+.2f} has p = {p_value:.4f} ({where})"
+        ]
     if as_json:
         data.print_json(figures)
         return

@@ -61,7 +61,7 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where F1 lies with 95 % confidence, by resampling sentences."""
+    """Where F1, or a difference of two, lies with 95 % confidence, by resampling sentences."""
 
     low: float
     high: float
@@ -98,13 +98,7 @@ class Scores:
         """The 95 % bootstrap interval of the strict F1."""
         if not len(self.units):
             return Interval(0.0, 0.0)
-        # Sentences with equal counts are drawn together: the same distribution, whatever their number.
-        kinds, sizes = np.unique(self.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
-        drawn = np.random.default_rng(seed).multinomial(
-            sizes.sum(), sizes / sizes.sum(), size=rounds
-        )  # (rounds, kinds)
-        low, high = np.percentile(_f1(drawn @ kinds), [2.5, 97.5])
-        return Interval(float(low), float(high))
+        return _interval(_f1(_resampled(self.units, rounds, seed)))
 
     def as_json(self) -> dict[str, Any]:
         """All figures under their names."""
@@ -148,8 +142,7 @@ def significance(first: Scores, second: Scores, *, rounds: int = 10000, seed: in
     Each round swaps the two predictions in every sentence with probability 1/2; p is the share of rounds whose
     difference is at least the observed one (Noreen, 1989), the observed arrangement counted in.
     """
-    if len(first.units) != len(second.units) or (first.units[:, 1] != second.units[:, 1]).any():
-        raise DataError("the two predictions were scored against different gold")
+    _require_same_gold(first, second)
     totals, others = first.units.sum(axis=0), second.units.sum(axis=0)  # each (3,)
     # Sentences with equal differences are swapped together: the same distribution, whatever their number.
     kinds, sizes = np.unique(second.units - first.units, axis=0, return_counts=True)  # (kinds, 3), (kinds,)
@@ -158,6 +151,35 @@ def significance(first: Scores, second: Scores, *, rounds: int = 10000, seed: in
     differences = np.abs(_f1(totals + moved) - _f1(others - moved))
     observed = np.abs(_f1(totals[None]) - _f1(others[None]))[0]
     return float((1 + (differences >= observed - 1e-9).sum()) / (rounds + 1))
+
+
+def lead(first: Scores, second: Scores, *, rounds: int = 2000, seed: int = 0) -> Interval:
+    """The 95 % bootstrap interval of the first's strict F1 less the second's, the same sentences drawn for both."""
+    _require_same_gold(first, second)
+    if not len(first.units):
+        return Interval(0.0, 0.0)
+    both = _resampled(np.hstack([first.units, second.units]), rounds, seed)  # (rounds, 6)
+    return _interval(_f1(both[:, :3]) - _f1(both[:, 3:]))
+
+
+def _require_same_gold(first: Scores, second: Scores) -> None:
+    if len(first.units) != len(second.units) or (first.units[:, 1] != second.units[:, 1]).any():
+        raise DataError("the two predictions were scored against different gold")
+
+
+def _resampled(units: Counts, rounds: int, seed: int) -> Counts:
+    """Sums of counts (units, C) over sentences drawn with replacement: (rounds, C)."""
+    # Sentences with equal counts are drawn together: the same distribution, whatever their number.
+    kinds, sizes = np.unique(units, axis=0, return_counts=True)  # (kinds, C), (kinds,)
+    drawn = np.random.default_rng(seed).multinomial(sizes.sum(), sizes / sizes.sum(), size=rounds)  # (rounds, kinds)
+    sums: Counts = drawn @ kinds
+    return sums
+
+
+def _interval(values: NDArray[np.float64]) -> Interval:
+    """The middle 95 % of values."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return Interval(float(low), float(high))
 
 
 def count(wanted: Sequence[Found], given: Sequence[Found]) -> Score:
