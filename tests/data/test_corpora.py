@@ -193,3 +193,12 @@ def test_where_corpora_are(tmp_path, monkeypatch):
         corpora.find("litbnak")
     with pytest.raises(UnknownNameError, match="part of litbank"):
         corpora.load("litbank", "de", root=tmp_path)
+
+
+def test_sentences_of_abstracts_stand_together_as_texts(corpora_root):
+    alone, together = (corpora.load(name, "test", root=corpora_root) for name in ("ncbi-disease", "ncbi-disease-text"))
+    assert [len(document.sentences) for document in together] == [20] * (len(alone) // 20)
+    assert [s.words for d in together for s in d.sentences] == [s.words for d in alone for s in d.sentences]
+    assert sum(len(d.mentions) for d in together) == sum(len(d.mentions) for d in alone)
+    assert len({document.id for document in together}) == len(together)
+    assert " ." not in together[0].text

@@ -251,13 +251,34 @@ def _renamed(load_part: Load, names: Mapping[str, str]) -> Load:
 # Corpora of words, as texts
 
 
-def _as_text(corpus: Corpus, *, is_cut: bool = False) -> Corpus:
+def _as_text(corpus: Corpus, *, is_cut: bool = False, together: int = 1) -> Corpus:
+    """The same as people write; of a corpus without documents, so many sentences in the order of the file are one."""
+
     def loads(parts: Mapping[str, Load]) -> dict[str, Load]:
-        return {part: _written_out(own, is_cut=is_cut) for part, own in parts.items()}
+        return {part: _written_out(_together(own, together), is_cut=is_cut) for part, own in parts.items()}
 
     about = f"{corpus.about}; words put together as people write"
+    if together > 1:
+        about += f", {together} sentences a document"
     parts, split = loads(corpus.parts), loads(corpus.split)
     return replace(corpus, about=about, parts=parts, split=split, published={}, is_written_out=True)
+
+
+def _together(load_part: Load, count: int) -> Load:
+    """Every `count` documents in a row as one."""
+    if count == 1:
+        return load_part
+
+    def load_joined(folder: Folder) -> list[Document]:
+        every = load_part(folder)
+        return [_joined(every[start : start + count]) for start in range(0, len(every), count)]
+
+    return load_joined
+
+
+def _joined(documents: list[Document]) -> Document:
+    sentences = [sentence for document in documents for sentence in document.sentences]
+    return Document.of_words(documents[0].id, [(sentence.words, sentence.entities) for sentence in sentences])
 
 
 def _written_out(load_part: Load, *, is_cut: bool) -> Load:
@@ -489,8 +510,11 @@ CORPORA |= {
         {"corporation": "ORG", "group": "ORG"},
     ),
 }
-_CUT = ("bc5cdr", "ncbi-disease")  # at every mark
+_ABSTRACTS = 20  # sentences a document: about two abstracts, whose ends the files do not tell
 CORPORA |= {
-    f"{name}-text": _as_text(CORPORA[name], is_cut=name in _CUT)
-    for name in ("bc5cdr", "germeval14", "litbank", "ncbi-disease", "wnut17-things", "wnut17-organisations")
+    f"{name}-text": _as_text(CORPORA[name])
+    for name in ("germeval14", "litbank", "wnut17-things", "wnut17-organisations")
+}
+CORPORA |= {
+    f"{name}-text": _as_text(CORPORA[name], is_cut=True, together=_ABSTRACTS) for name in ("bc5cdr", "ncbi-disease")
 }
