@@ -245,7 +245,7 @@ def load_settings(path: Path | str, changes: Sequence[str] = ()) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: not TOML: {error}") from None
     for change in changes:
-        _apply(table, change)
+        table = _changed(table, change)
     return settings_of(table, str(path))
 
 
@@ -272,7 +272,8 @@ def _all_keys() -> set[str]:
     return {"weight", *(name for known in classes for name in known.model_fields)}
 
 
-def _apply(table: dict[str, Any], change: str) -> None:
+def _changed(table: Mapping[str, Any], change: str) -> dict[str, Any]:
+    """The table with a change such as `training.epochs=3` or `encoder.parts.0.context=256`."""
     key, equals, text = change.partition("=")
     if not equals or not key:
         raise SettingsError(f"--set {change}: write key=value, as in training.epochs=3")
@@ -280,9 +281,21 @@ def _apply(table: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
-    *above, last = key.split(".")
-    for name in above:
-        table = table.setdefault(name, {})
-        if not isinstance(table, dict):
-            raise SettingsError(f"--set {change}: {name} is not a table")
-    table[last] = value
+    try:
+        return dict(_with(dict(table), key.split("."), value))
+    except SettingsError as error:
+        raise SettingsError(f"--set {change}: {error}") from None
+
+
+def _with(own: Any, keys: Sequence[str], value: Any) -> Any:
+    """A table, or a list, with a value at the place that keys lead to."""
+    if not keys:
+        return value
+    first, *rest = keys
+    if isinstance(own, list):
+        if first not in map(str, range(len(own))):
+            raise SettingsError(f"there is no {first!r} in a list of {len(own)}, which are numbered from 0")
+        return [_with(item, rest, value) if str(n) == first else item for n, item in enumerate(own)]
+    if not isinstance(own, dict):
+        raise SettingsError(f"{first!r} stands in no table")
+    return own | {first: _with(own.get(first, {}), rest, value)}
