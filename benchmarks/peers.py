@@ -80,9 +80,10 @@ def main() -> None:
 
 
 def model_for(corpus: str) -> str | None:
-    """The shipped model that learnt from a corpus, if any."""
-    folders = {folder.name: load_model(folder).settings.data for folder in model_folders()}
-    return next((name for name, data in folders.items() if corpus in (data.corpus, *data.also)), None)
+    """The shipped model that learnt from a corpus, as words or as text, if any."""
+    own = {folder.name: load_model(folder).settings.data for folder in model_folders()}
+    learnt = {name: [n.removesuffix("-text") for n in (data.corpus, *data.also) if n] for name, data in own.items()}
+    return next((name for name, names in learnt.items() if corpus.removesuffix("-text") in names), None)
 
 
 def lead_of(name: str, gold: list[Document], corpus: str, peer: Scores) -> dict[str, Any]:

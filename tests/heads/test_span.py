@@ -92,3 +92,16 @@ def test_candidates_by_hand():
 def test_the_widest_must_be_known():
     with pytest.raises(ValueError, match="widest"):
         head(widest=None)
+
+
+def test_spans_that_are_likely_enough_are_candidates_though_none_is_likelier():
+    made = head()
+    logits = torch.full((2, 3, 4, 3), -9.0)
+    logits[..., 0] = 0.0
+    logits[0, 0, 1] = torch.tensor([0.5, 0.3, 0.1]).log()  # none is likelier
+    logits[0, 1, 2] = torch.tensor([0.3, 0.3, 0.4]).log()
+    output = Spans(logits, made(words()).mask)
+    assert [(e.start, e.end, e.label) for e in made.candidates(output)[0]] == [(2, 4, "PER")]
+    found = {(e.start, e.end, e.label): e.score for e in head(least=0.2).candidates(output)[0]}
+    assert found == {(1, 2, "LOC"): pytest.approx(1 / 3), (2, 4, "PER"): pytest.approx(0.4)}
+    assert len(head(least=0.35).candidates(output)[0]) == 1

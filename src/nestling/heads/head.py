@@ -81,13 +81,18 @@ class Inspectable(Protocol):
         ...
 
 
-def labelled_spans(logits: Tensor, mask: Tensor, labels: Labels) -> list[list[Entity]]:
-    """Every span whose best label is not none, with its probability; logits (B, W, T, 1 + L) by width and start."""
-    scores, best = logits.float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
-    places = ((best > 0) & mask).nonzero()  # (S, 3): sentence, width - 1, start
+def labelled_spans(logits: Tensor, mask: Tensor, labels: Labels, least: float = 1.0) -> list[list[Entity]]:
+    """Every span whose best label is likelier than none, or has `least`, with its probability.
+
+    Logits are (B, W, T, 1 + L) by width and start.
+    """
+    chances = logits.float().softmax(dim=-1)
+    scores, best = chances[..., 1:].max(dim=-1)  # each (B, W, T)
+    is_candidate = (scores > chances[..., 0]) | (scores >= least)
+    places = (is_candidate & mask).nonzero()  # (S, 3): sentence, width - 1, start
     found: list[list[Entity]] = [[] for _ in range(mask.shape[0])]
     at = tuple(places.T)
     rows = zip(places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True)
     for (sentence, width, start), label, score in rows:
-        found[sentence].append(Entity.at(start, start + width + 1, labels[label - 1], min(score, 1.0)))
+        found[sentence].append(Entity.at(start, start + width + 1, labels[label], min(score, 1.0)))
     return found

@@ -31,6 +31,9 @@ class SpanSettings(BaseModel):
     negatives: int = Field(default=100, ge=1, description="spans without a label that are learnt, a sentence and epoch")
     width_size: int = Field(default=25, ge=1, le=65_536)
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    least: float = Field(
+        default=1.0, gt=0, le=1, description="probability from which a span is a candidate though none is likelier"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class SpanHead(nn.Module):
         if settings.widest is None:
             raise ValueError("widest must be known when the head is made")
         self.labels, self.widest, self.negatives = labels, settings.widest, settings.negatives
+        self.least = settings.least
         self.widths = frozenset(range(1, self.widest + 1))
         outputs = 1 + len(labels)
         has_boundary, has_pooling = settings.features != "pooling", settings.features != "boundary"
@@ -98,5 +102,5 @@ class SpanHead(nn.Module):
         return gold.to(mask.device), chosen.to(mask.device)
 
     def candidates(self, output: Spans) -> list[list[Entity]]:
-        """Every span whose best label is not none, with that label's probability (17)."""
-        return labelled_spans(output.logits, output.mask, self.labels)
+        """Every span whose best label is likelier than none, or likely enough, with that label's probability (17)."""
+        return labelled_spans(output.logits, output.mask, self.labels, self.least)
