@@ -145,6 +145,10 @@ def test_corpora_together(tmp_path, monkeypatch):
     assert [d.id for d in found.train][7:9] == ["conll04/d7", "genia/d0"]
     assert [d.annotated for d in found.dev][7:9] == [{"PER"}, {"LOC"}]
     assert found.notes == ["conll04: has PER", "genia: has LOC"]
+    named_twice = settings | {"data": {"corpus": "conll04", "also": ["genia", "genia"]}}
+    twice = load_corpus(settings_of(named_twice, "test").data)
+    assert len(twice.train) - len(found.train) == len(second)
+    assert (twice.dev, twice.notes) == (found.dev, found.notes)
 
 
 def test_a_label_that_only_dev_of_a_corpus_has_is_missed_and_no_crash(tmp_path, monkeypatch):

@@ -254,13 +254,14 @@ def load_corpus(data: DataSettings) -> Corpus:
     """The train and dev parts that settings name; of several corpora, what each does not annotate is unknown in it."""
     if not data.also:
         return _load_one(data)
-    alone = [data.model_copy(update={"corpus": name, "also": ()}) for name in (data.corpus, *data.also)]
-    parts = [_marked(_load_one(own), str(own.corpus)) for own in alone]
+    names = [str(name) for name in (data.corpus, *data.also)]
+    alone = {name: data.model_copy(update={"corpus": name, "also": ()}) for name in names}
+    parts = {name: _marked(_load_one(own), name) for name, own in alone.items()}
     return Corpus(
-        [document for own in parts for document in own.train],
-        [document for own in parts for document in own.dev],
-        [document for own in parts for document in own.dev_inputs],
-        [note for own in parts for note in own.notes],
+        [document for name in names for document in parts[name].train],  # as often as it is named
+        [document for own in parts.values() for document in own.dev],
+        [document for own in parts.values() for document in own.dev_inputs],
+        [note for own in parts.values() for note in own.notes],
     )
 
 

@@ -22,7 +22,9 @@ class DataSettings(_Settings):
 
     corpus: str | None = None
     also: tuple[str, ...] = Field(
-        default=(), description="further corpora; a label that one does not have is unknown there, not absent"
+        default=(),
+        description="further corpora; a label that one does not have is unknown there, not absent; "
+        "one that is named twice is read twice an epoch",
     )
     root: str | None = Field(default=None, description="folder that holds the corpora")
     train: str | None = None
