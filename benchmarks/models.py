@@ -25,7 +25,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in given.names or [folder.name for folder in model_folders()]:
         data = load_model(name).settings.data
-        for corpus in filter(None, (data.corpus, *data.also)):
+        for corpus in dict.fromkeys(filter(None, (data.corpus, *data.also))):
             judge(name, f"{corpus}-text" if f"{corpus}-text" in corpora.CORPORA else corpus)
 
 

@@ -80,10 +80,9 @@ def main() -> None:
 
 
 def model_for(corpus: str) -> str | None:
-    """The shipped model that learnt from a corpus, as words or as text, if any."""
-    own = {folder.name: load_model(folder).settings.data for folder in model_folders()}
-    learnt = {name: [n.removesuffix("-text") for n in (data.corpus, *data.also) if n] for name, data in own.items()}
-    return next((name for name, names in learnt.items() if corpus.removesuffix("-text") in names), None)
+    """The shipped model whose corpus it is, if any."""
+    learnt = {load_model(folder).settings.data.corpus: folder.name for folder in model_folders()}
+    return learnt.get(corpus)
 
 
 def lead_of(name: str, gold: list[Document], corpus: str, peer: Scores) -> dict[str, Any]:

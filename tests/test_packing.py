@@ -103,13 +103,16 @@ def test_rows_that_do_not_fit_are_refused(rows):
         unpack(packed, ["e"], {"e": torch.zeros(4, 3)})
 
 
-def test_a_model_without_a_transformer_has_sixteen_bits(tmp_path, caplog):
+def test_a_model_without_a_transformer_is_stored_in_eight_bits_and_computed_in_full(tmp_path, caplog):
     trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
-    assert export(tmp_path / "run", tmp_path / "small", "int8") == "fp16"
+    export(tmp_path / "run", tmp_path / "half", "fp16")
+    export(tmp_path / "run", tmp_path / "small", "int8")
+    assert size_of(tmp_path / "small") < 0.65 * size_of(tmp_path / "half")
     with caplog.at_level(logging.WARNING):
-        load(tmp_path / "small")
+        weights = load(tmp_path / "small").model.state_dict()
     assert not caplog.messages
-    assert json.loads((tmp_path / "small" / "manifest.json").read_text())["precision"] == "fp16"
+    for name, full in load(tmp_path / "run").model.state_dict().items():
+        assert torch.allclose(weights[name], full, atol=float(full.abs().max()) / 60, rtol=0)
     with pytest.raises(UnknownNameError, match="precision"):
         load(tmp_path / "small", precision="fp16")
 

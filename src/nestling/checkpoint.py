@@ -78,14 +78,9 @@ def _save_weights(folder: Path, weights: Mapping[str, Tensor], how: Mapping[str,
     _remove_others(folder, "model", entry["file"])
 
 
-def export(folder: Path | str, out: Path, precision: Precision) -> Precision:
-    """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other.
-
-    Gives the precision, which is not int8 where there is no transformer.
-    """
+def export(folder: Path | str, out: Path, precision: Precision) -> None:
+    """Writes a model for passing on: small, without where its corpus lay; `load` takes it as any other."""
     built = load_model(folder)
-    if precision == "int8" and not _transformers(built.model):
-        precision = "fp16"  # there is nothing to compute in eight bits
     weights, borrowed = pack(built.model, precision, _of_embedded(built))
     how: dict[str, Any] = {"precision": precision, "borrowed": borrowed}
     if precision == "int8":
@@ -93,7 +88,6 @@ def export(folder: Path | str, out: Path, precision: Precision) -> Precision:
     with written_folder(out) as temporary:
         _save_parts(temporary, replace(built, settings=without_places(built.settings)))
         _save_weights(temporary, weights, how)
-    return precision
 
 
 def _of_embedded(built: Built) -> dict[str, Tensor]:
@@ -174,7 +168,8 @@ def load(
         raise UnknownNameError("precision", str(precision), ["fp32", "int8"])
     built = load_model(folder)
     manifest = read_json(model_path(folder) / "manifest.json", dict)
-    if (precision or manifest.get("precision")) == "int8":
+    is_stored_so = manifest.get("precision") == "int8" and _transformers(built.model)
+    if precision == "int8" or (precision is None and is_stored_so):
         _to_int8(built.model, manifest.get("ranges"))
     if answer is not None:
         if answer not in built.model.heads:
@@ -193,7 +188,7 @@ def _to_int8(model: nn.Module, ranges: Any) -> None:
     """Eight bits for all transformers, by ranges that were saved, if any; where that cannot be, a message and fp32."""
     transformers = _transformers(model)
     if not transformers:
-        log.warning("int8 is for transformers, and this model has none: it runs in fp32")
+        log.warning("computing in int8 is for transformers, and this model has none: it runs in fp32")
     elif not int8.is_supported():
         log.warning("this processor or this torch cannot compute in int8: the model runs in fp32")
     else:

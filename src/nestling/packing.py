@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from nestling.errors import CheckpointError
-from nestling.nn.encoders import Transformer
 from nestling.nn.int8 import from_levels, to_levels
 
 Precision = Literal["fp32", "fp16", "int8"]
@@ -17,23 +16,28 @@ _SCALE, _ROWS = ".scale", ".rows"
 def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
     """The weights of a model, smaller, and the names of those that are borrowed: `known`, or `known` but for some rows.
 
-    With int8, linear layers of transformers have 8 bits a weight, as they are used, and so has what training added to
-    rows of known embeddings; all else has 16.
+    With int8, matrices have 8 bits a weight, and so has what training added to the rows of known ones; all else has 16.
     """
     borrowed: list[str] = []
     packed: dict[str, Tensor] = {}
-    linear, embeddings = set(_weights(model, nn.Linear)), set(_weights(model, nn.Embedding))
     for name, weight in model.state_dict().items():
         if name in known and torch.equal(weight, known[name]):
             borrowed.append(name)
-        elif name in known and name in embeddings and precision != "fp32":
-            borrowed.append(name)
-            added = weight - known[name]
-            rows = added.any(dim=1).nonzero().squeeze(1)
-            packed |= _smaller(name, added[rows], precision) | {name + _ROWS: rows.int()}
+            continue
+        is_matrix = weight.dim() == 2 and weight.is_floating_point()
+        bits: Precision = "fp16" if precision == "int8" and not is_matrix else precision
+        rows = _changed(weight, known[name]) if name in known and is_matrix else None
+        if rows is None or 2 * len(rows) > len(weight) or precision == "fp32":
+            packed |= _smaller(name, weight, bits)
         else:
-            packed |= _smaller(name, weight, precision if name in linear or precision == "fp32" else "fp16")
+            borrowed.append(name)
+            packed |= _smaller(name, (weight - known[name])[rows], bits) | {name + _ROWS: rows.int()}
     return packed, borrowed
+
+
+def _changed(weight: Tensor, known: Tensor) -> Tensor:
+    """The rows of a matrix that are not as they are known."""
+    return (weight != known).any(dim=1).nonzero().squeeze(1)
 
 
 def _smaller(name: str, weight: Tensor, precision: Precision) -> dict[str, Tensor]:
@@ -68,11 +72,3 @@ def _with_rows(name: str, weight: Tensor, rows: Tensor, added: Tensor | None) ->
     if added is None or not fits or rows.dtype != torch.int32 or not bool(((rows >= 0) & (rows < len(weight))).all()):
         raise CheckpointError(f"the rows of {name} do not fit it")
     return weight.index_add(0, rows, added)
-
-
-def _weights(model: nn.Module, kind: type[nn.Module]) -> Iterable[str]:
-    """The names of the weights of modules of a kind in transformers."""
-    for name, part in model.named_modules():
-        if isinstance(part, Transformer):
-            inner = part.named_modules(prefix=name)
-            yield from (f"{own}.weight" for own, module in inner if isinstance(module, kind))

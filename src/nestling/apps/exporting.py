@@ -24,7 +24,7 @@ def export(
     out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder of the exported model.")],
     precision: Annotated[
         Literal["fp32", "fp16", "int8"],
-        typer.Option(help="fp16 is for storing; int8 is also computed in, faster, where the processor can."),
+        typer.Option(help="fp16 is for storing; in int8 transformers compute too, faster, where the processor can."),
     ] = "int8",
     check: Annotated[
         list[str] | None,
@@ -42,14 +42,14 @@ def export(
     reading = Reading(format, root, language)
     named = {data: one_part(data, reading) for data in check or []}
     gold = {data: next(iter(parts.read().values())) for data, parts in named.items()}  # before anything is written
-    used = checkpoint.export(model, out_folder, precision)
+    checkpoint.export(model, out_folder, precision)
     before, after = megabytes_of(checkpoint.model_path(model)), megabytes_of(out_folder)
     models = [checkpoint.load(model, precision="fp32"), checkpoint.load(out_folder)] if gold else []
     rows = [{"data": data} | _compared(models, named[data], own, sentences) for data, own in gold.items()]
     if as_json:
-        print_json({"folder": str(out_folder), "precision": used, "megabytes": after, "checks": rows})
+        print_json({"folder": str(out_folder), "precision": precision, "megabytes": after, "checks": rows})
         return
-    out.print(f"{visible(str(out_folder))}: {after:.1f} MB in {used}, from {before:.1f}", markup=False)
+    out.print(f"{visible(str(out_folder))}: {after:.1f} MB in {precision}, from {before:.1f}", markup=False)
     for row in rows:
         lost, same, ratio = row["f1"] - row["f1_before"], row["agreement"], row["times_as_fast"]
         told = f"F1 {row['f1']:.2f}, before {row['f1_before']:.2f} ({lost:+.2f}); {same:.1f} % of entities are the same"
