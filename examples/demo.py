@@ -1,4 +1,4 @@
-"""What `make demo` shows: nested entities in paragraphs of four kinds, found by the models that come with nestling."""
+"""What `make demo` shows: nested entities in paragraphs of five kinds, found by the models that come with nestling."""
 
 import time
 
@@ -18,8 +18,11 @@ TEXTS = {
     ),
     ("biomedicine", "en-bio"): (
         "Stimulation of human T lymphocytes through CD28 increased IL-2 gene expression and NF-kappa B binding to the "
-        "IL-2 promoter. In Jurkat cells, cyclosporin A blocked the interleukin-2 receptor alpha chain gene. Patients "
-        "with chronic renal failure who were given the drug developed hypertension."
+        "IL-2 promoter. In Jurkat cells, cyclosporin A blocked the interleukin-2 receptor alpha chain gene."
+    ),
+    ("medicine", "en-medicine"): (
+        "Two patients with chronic renal failure who were given cyclosporin A developed hypertension and tremor. "
+        "Both recovered when the drug was replaced by azathioprine, but one had gouty arthritis after furosemide."
     ),
     ("German news", "de-general"): (
         "Der Präsident der Universität Hamburg traf am Dienstag den norwegischen Botschafter in Berlin. "

@@ -9,7 +9,7 @@ from nestling.cards import read_card
 from nestling.checkpoint import model_folders, model_path
 from tests.varied_texts import VARIED
 
-NAMES = ("en-general", "en-bio", "de-general")
+NAMES = ("en-general", "en-bio", "en-medicine", "de-general")
 pytestmark = pytest.mark.xdist_group("shipped")  # so that a model is loaded once
 
 

@@ -348,7 +348,7 @@ def test_pipes_are_read_once():
 
 def test_the_demo_runs():
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
-    for name in ("en-general", "en-bio", "de-general"):
+    for name in ("en-general", "en-bio", "en-medicine", "de-general"):
         assert name in done.stdout
     assert re.search(r"\[[^\]]*\[[^\]]+\]\w+", done.stdout)  # a bracket inside a bracket
     assert done.stdout.count("\nnestling ") == 3  # what to try next

@@ -499,11 +499,6 @@ CORPORA: dict[str, Corpus] = {
     },
 }
 CORPORA |= {
-    "wnut17-things": _part_of(
-        CORPORA["wnut17"],
-        "English posts, flat; WNUT17 without persons and locations, which other corpora define in another way",
-        {name: name for name in ("corporation", "creative-work", "group", "product")},
-    ),
     "wnut17-organisations": _part_of(
         CORPORA["wnut17"],
         "English posts, flat; corporations and groups of WNUT17 as ORG, and nothing else",
@@ -511,10 +506,7 @@ CORPORA |= {
     ),
 }
 _ABSTRACTS = 20  # sentences a document: about two abstracts, whose ends the files do not tell
-CORPORA |= {
-    f"{name}-text": _as_text(CORPORA[name])
-    for name in ("germeval14", "litbank", "wnut17-things", "wnut17-organisations")
-}
+CORPORA |= {f"{name}-text": _as_text(CORPORA[name]) for name in ("germeval14", "litbank", "wnut17-organisations")}
 CORPORA |= {
     f"{name}-text": _as_text(CORPORA[name], is_cut=True, together=_ABSTRACTS) for name in ("bc5cdr", "ncbi-disease")
 }
