@@ -27,7 +27,7 @@ def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) ->
         is_matrix = weight.dim() == 2 and weight.is_floating_point()
         bits: Precision = "fp16" if precision == "int8" and not is_matrix else precision
         rows = _changed(weight, known[name]) if name in known and is_matrix else None
-        if rows is None or 2 * len(rows) > len(weight) or precision == "fp32":
+        if rows is None or len(rows) == len(weight) or precision == "fp32":
             packed |= _smaller(name, weight, bits)
         else:
             borrowed.append(name)
