@@ -8,9 +8,31 @@ import torch
 from datasets import Dataset
 from serving import Row, Runs, flat, main, widest
 from span_marker import SpanMarkerModel, Trainer
+from span_marker.data_collator import SpanMarkerDataCollator
 from transformers import TrainingArguments
 
 WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Trimmed(SpanMarkerDataCollator):
+    """Batches without what nobody looks at: SpanMarker's own are always as long as the longest that are allowed."""
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        batch: dict[str, torch.Tensor] = super().__call__(features)
+        pairs = batch["num_marker_pairs"]
+        longest = int((batch["start_marker_indices"] + 2 * pairs).max())  # P; even
+        for name in ("input_ids", "position_ids"):  # (B, P)
+            batch[name] = batch[name][:, :longest]
+        batch["attention_mask"] = batch["attention_mask"][:, :longest, :longest]  # (B, P, P)
+        if "labels" in batch:
+            batch["labels"] = batch["labels"][:, : longest // 2].contiguous()  # (B, P / 2)
+        return batch
+
+
+def trimmed(model: SpanMarkerModel) -> SpanMarkerModel:
+    """The model, faster, with the same results."""
+    model.data_collator = Trimmed(model.tokenizer, model.config.marker_max_length)
+    return model
 
 
 def make(command: dict[str, Any]) -> Runs:
@@ -34,6 +56,7 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
     model = SpanMarkerModel.from_pretrained(
         told["encoder"], labels=tags, model_max_length=256, entity_max_length=widest(lengths)
     )
+    trimmed(model)
     arguments = TrainingArguments(
         output_dir=str(folder.parent / "states"),
         learning_rate=float(told.get("rate", 2e-4)),
@@ -41,6 +64,8 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
         per_device_train_batch_size=4,  # with more, gigabytes
         gradient_accumulation_steps=8,
         warmup_ratio=0.1,
+        group_by_length=True,
+        length_column_name="num_spans",
         seed=int(told.get("seed", 0)),
         save_strategy="epoch",
         save_total_limit=1,
@@ -67,7 +92,7 @@ def tagged(row: Row, tags: list[str]) -> dict[str, Any]:
 
 
 def predict(folder: Path, texts: list[str]) -> list[list[Row]]:
-    model = SpanMarkerModel.from_pretrained(folder).eval()
+    model = trimmed(SpanMarkerModel.from_pretrained(folder).eval())
     return [
         [{"start": e["char_start_index"], "end": e["char_end_index"], "label": e["label"]} for e in own]
         for own in model.predict(texts, batch_size=32)
