@@ -35,6 +35,12 @@ CONTESTANTS = ROOT / "benchmarks" / "contestants"
 PEERS: dict[str, tuple[str, list[str], dict[str, str], str]] = {  # script, what is installed, what it is told, encoder
     "spancat": ("spacy_model.py", [], {"kind": "spancat"}, "convolutions"),
     "spacy ner": ("spacy_model.py", [], {"kind": "ner"}, "convolutions"),
+    "spacy-transformers": (
+        "spacy_model.py",
+        ["spacy==3.8.18", "spacy-transformers==1.4.0", "transformers==4.53.2", "torch==2.13.0"],
+        {"kind": "spancat"},
+        "transformer",
+    ),
     "token classification": ("token_classifier.py", [], {}, "transformer"),
     "span_marker": (
         "span_marker_model.py",

@@ -1,4 +1,4 @@
-"""spaCy's ner or spancat over its own convolutions, with the defaults of the two."""
+"""spaCy's ner or spancat over its own convolutions, with its defaults, or over a transformer if one is told."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import spacy
 from serving import Row, Runs, batches, f1, flat, main, widest
 from spacy.training import Example
+from thinc.api import Adam, warmup_linear
 
 KEY = "sc"
 
@@ -27,21 +28,21 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
     """Epochs until dev is no better four times in a row."""
     spacy.util.fix_random_seed(int(told.get("seed", 0)))
     nlp = spacy.blank(told.get("language", "en"))
-    kind = told.get("kind", "spancat")
+    kind, epochs = told.get("kind", "spancat"), int(told.get("epochs", 40))
     examples = [example(nlp, row, kind) for row in rows]
-    if kind == "spancat":
-        lengths = [len(span) for own in examples for span in own.reference.spans[KEY]]
-        suggester = {"@misc": "spacy.ngram_range_suggester.v1", "min_size": 1, "max_size": widest(lengths)}
-        pipe = nlp.add_pipe("spancat", config={"suggester": suggester, "spans_key": KEY})
-    else:
-        pipe = nlp.add_pipe("ner")
+    encoder = over_transformer(nlp, told["encoder"]) if "encoder" in told else {}
+    pipe = nlp.add_pipe(kind, config=encoder | (spans_of(examples) if kind == "spancat" else {}))
     for label in sorted({e["label"] for row in rows for e in row["entities"]}):
         pipe.add_label(label)
     optimizer = nlp.initialize(lambda: examples[:500])
+    if encoder:
+        steps = epochs * -(-len(rows) // 32)
+        optimizer = Adam(warmup_linear(float(told.get("rate", 2e-4)), steps // 10, steps), L2=0.01, grad_clip=1.0)
     best, waited = -1.0, 0
-    for epoch in range(int(told.get("epochs", 40))):
+    for epoch in range(epochs):
         for batch in batches(examples, 32, epoch):
             nlp.update(batch, drop=0.1, sgd=optimizer)
+            optimizer.step_schedules()
         score = f1(dev, found(nlp, [row["text"] for row in dev]))
         print(f"epoch {epoch + 1}: dev F1 {score:.2f}", file=sys.stderr, flush=True)
         waited = 0 if score > best else waited + 1
@@ -50,6 +51,26 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
             nlp.to_disk(folder)
         if waited == 4:
             break
+
+
+def over_transformer(nlp: Any, encoder: str) -> dict[str, Any]:
+    """A transformer in the pipeline, of sentences alone, and what a component is told that listens to it."""
+    whole = {"@span_getters": "spacy-transformers.doc_spans.v1"}
+    own = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": encoder, "get_spans": whole}
+    nlp.add_pipe("transformer", config={"model": own})
+    listener = {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "grad_factor": 1.0,
+        "pooling": {"@layers": "reduce_mean.v1"},
+    }
+    return {"model": {"tok2vec": listener}}
+
+
+def spans_of(examples: list[Any]) -> dict[str, Any]:
+    """What spancat is told: to judge spans of as many words as most entities have at most."""
+    most = widest(len(span) for own in examples for span in own.reference.spans[KEY])
+    suggester = {"@misc": "spacy.ngram_range_suggester.v1", "min_size": 1, "max_size": most}
+    return {"suggester": suggester, "spans_key": KEY}
 
 
 def predict(folder: Path, texts: list[str]) -> list[list[Row]]:

@@ -1,6 +1,7 @@
 """SpanMarker with the same weights, trained by its own trainer."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,28 @@ class Trimmed(SpanMarkerDataCollator):
         if "labels" in batch:
             batch["labels"] = batch["labels"][:, : longest // 2].contiguous()  # (B, P / 2)
         return batch
+
+
+class LikeLengths(Trainer):
+    """A trainer whose steps are made of random texts, the small batches of a step of such that are about as long."""
+
+    def _get_train_sampler(self, train_dataset: Dataset | None = None) -> "Steps":
+        rows = train_dataset if train_dataset is not None else self.train_dataset
+        return Steps(rows["num_spans"], self.args.train_batch_size * self.args.gradient_accumulation_steps)
+
+
+class Steps(torch.utils.data.Sampler[int]):
+    """Numbers of texts in random order, so many at a time by length."""
+
+    def __init__(self, lengths: list[int], size: int) -> None:
+        self.lengths, self.size = list(lengths), size
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        for step in torch.randperm(len(self.lengths)).split(self.size):
+            yield from sorted(step.tolist(), key=self.lengths.__getitem__)
 
 
 def trimmed(model: SpanMarkerModel) -> SpanMarkerModel:
@@ -64,8 +87,6 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
         per_device_train_batch_size=4,  # with more, gigabytes
         gradient_accumulation_steps=8,
         warmup_ratio=0.1,
-        group_by_length=True,
-        length_column_name="num_spans",
         seed=int(told.get("seed", 0)),
         save_strategy="epoch",
         save_total_limit=1,
@@ -73,7 +94,9 @@ def train(rows: list[Row], dev: list[Row], folder: Path, told: dict[str, Any]) -
         report_to=[],
         use_cpu=True,
     )
-    trainer = Trainer(model=model, args=arguments, train_dataset=Dataset.from_list([tagged(row, tags) for row in rows]))
+    data = Dataset.from_list([tagged(row, tags) for row in rows])
+    trainer = LikeLengths(model=model, args=arguments, train_dataset=data)
+    trainer.model_accepts_loss_kwargs = False  # it says that it does, and then does not average over small batches
     states = folder.parent / "states"
     trainer.train(resume_from_checkpoint=states.exists() and any(states.iterdir()))
     model.save_pretrained(folder)
