@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    nested entities in four paragraphs, found by the models that come along"
+	@echo "make demo    nested entities in five paragraphs, found by the models that come along"
 	@echo "make test    run the tests (make test-slow: the slow ones too)"
 	@echo "make check   lint, types, layers"
 	@echo "make bench   measure speed beside other tools (GENIA is needed; make bench ARGS=--quick is shorter)"
