@@ -20,8 +20,7 @@ class Trimmed(SpanMarkerDataCollator):
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         batch: dict[str, torch.Tensor] = super().__call__(features)
-        pairs = batch["num_marker_pairs"]
-        longest = int((batch["start_marker_indices"] + 2 * pairs).max())  # P; even
+        longest = int((batch["start_marker_indices"] + 2 * batch["num_marker_pairs"]).max())  # P, even
         for name in ("input_ids", "position_ids"):  # (B, P)
             batch[name] = batch[name][:, :longest]
         batch["attention_mask"] = batch["attention_mask"][:, :longest, :longest]  # (B, P, P)
