@@ -328,12 +328,22 @@ def test_an_epoch_that_was_cut_is_recorded_whole(tmp_path):
     assert first[0] == first[1]
 
 
-def test_raw_json_lines_are_learnt_as_they_will_be_met(tmp_path):
+INSIDE_A_WORD = {  # the same text and mention in every format that has raw text
+    "data.jsonl": '{"text": "antiadrenergic drug", "entities": [{"fragments": [[4, 9]], "label": "X"}]}',
+    "data.json": '[{"text": "antiadrenergic drug", "entities": [{"start": 4, "end": 9, "label": "X"}]}]',
+    "data.ann": "T1\tX 4 9\tadren",
+    "data.xml": '<set><article><bibliomisc>1</bibliomisc>'
+    '<sentence>anti<cons sem="G#protein">adren</cons>ergic drug</sentence></article></set>',
+}
+
+
+@pytest.mark.parametrize("name", INSIDE_A_WORD)
+def test_raw_text_is_learnt_as_it_will_be_met(tmp_path, name):
     """A text without words is split without its mentions, in training, for dev and in use."""
-    row = {"id": "a", "text": "antiadrenergic drug", "entities": [{"fragments": [[4, 9]], "label": "X"}]}
-    (tmp_path / "data.jsonl").write_text(json.dumps(row) + "\n")
-    data = {"train": str(tmp_path / "data.jsonl"), "dev": str(tmp_path / "data.jsonl")}
-    made = load_corpus(settings_of({"data": data, "heads": {"span": {}}}, "test").data)
+    path = tmp_path / name
+    path.write_text(INSIDE_A_WORD[name] + "\n")
+    path.with_suffix(".txt").write_text("antiadrenergic drug")  # for brat
+    made = load_corpus(settings_of({"data": {"train": str(path), "dev": str(path)}, "heads": {"span": {}}}, "test").data)
     assert [sentence.words for sentence in made.train[0].sentences] == [("antiadrenergic", "drug")]
     assert [sentence.words for sentence in made.dev_inputs[0].sentences] == [("antiadrenergic", "drug")]
     assert any("1 were widened" in note for note in made.notes)

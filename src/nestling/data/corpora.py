@@ -63,13 +63,12 @@ class Corpus:
     split: Mapping[str, Load] = field(default_factory=dict)
     published: Mapping[str, int] = field(default_factory=dict)  # entities a part, as the papers count them
     terms: str = ""  # licence and whom to name; empty where none is stated and models are not to be passed on
-
-    is_written_out: bool = False  # its words are put together as people write
+    raw: bool | None = None  # whether texts are split as in use; None: where its format has no words
 
     @property
     def is_raw(self) -> bool:
         """Whether its texts are as people write them, and to be split as in use."""
-        return self.is_written_out or FORMATS[self.format].is_raw
+        return FORMATS[self.format].is_raw if self.raw is None else self.raw
 
     @property
     def unit(self) -> Unit:
@@ -261,7 +260,7 @@ def _as_text(corpus: Corpus, *, is_cut: bool = False, together: int = 1) -> Corp
     if together > 1:
         about += f", {together} sentences a document"
     parts, split = loads(corpus.parts), loads(corpus.split)
-    return replace(corpus, about=about, parts=parts, split=split, published={}, is_written_out=True)
+    return replace(corpus, about=about, parts=parts, split=split, published={}, raw=True)
 
 
 def _together(load_part: Load, count: int) -> Load:
@@ -309,12 +308,13 @@ CORPORA: dict[str, Corpus] = {
         published={"train": 50509, "test": 5506},
     ),
     "genia-xml": Corpus(
-        about="the same split of the same sentences from the XML, with raw text and articles",
+        about="the same split of the same words from the XML, with articles",
         folder="genia",
         terms=_GENIA_TERMS,
         language="en",
         format="genia",
         labels=_FIVE,
+        raw=False,
         parts={"train": _genia_sentences(0, _GENIA_TRAIN), "test": _genia_sentences(_GENIA_TRAIN, None)},
         split={
             "train": _genia_sentences(0, _GENIA_WITHOUT_DEV),

@@ -60,7 +60,7 @@ FORMATS: dict[str, Format] = {
     "w2ner": Format("W2NER's JSON: sentence and ner with word positions", w2ner.read),
     "mentions": Format("tokens and entity_mentions, as for ACE", mentions.read),
     "offsets": Format("JSON with character offsets", offsets.read, is_raw=True),
-    "genia": Format("GENIA's XML", genia.read),
+    "genia": Format("GENIA's XML", genia.read, is_raw=True),
     "knowtator": Format("Knowtator's XML, as in CRAFT", knowtator.read, is_raw=True),
 }
 
