@@ -372,6 +372,16 @@ def test_a_run_that_is_over_keeps_its_card(tmp_path):
     assert (tmp_path / "run" / "README.md").read_text() == "by hand"
 
 
+def test_a_run_that_was_stopped_at_its_last_step_gets_its_card(tmp_path):
+    settings = settings_of(table(tmp_path, {"span": {}}, epochs=1), "test")
+    for step in Run(settings, tmp_path / "run").steps():
+        if step.score is not None:
+            break
+    assert not (tmp_path / "run" / "card.json").exists()
+    assert list(Run(settings, tmp_path / "run", resume=True).steps()) == []
+    assert (tmp_path / "run" / "card.json").exists()
+
+
 def test_a_damaged_run_is_told_where_it_is_resumed(tmp_path):
     settings = table(tmp_path, {"span": {}}, epochs=1)
     trained(tmp_path, settings)

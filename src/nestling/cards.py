@@ -26,9 +26,14 @@ class Judgement:
 
 
 def card(
-    folder: Path, settings: Mapping[str, Any], labels: Sequence[str], judged: Sequence[Judgement] = ()
+    folder: Path,
+    settings: Mapping[str, Any],
+    labels: Sequence[str],
+    judged: Sequence[Judgement] = (),
+    *,
+    notes: str = "",
 ) -> dict[str, Any]:
-    """The figures of the model in a folder, whose settings are those of its settings.json."""
+    """What is told of the model in a folder, whose settings are those of its settings.json; notes are Markdown."""
     data = settings["data"]
     trained_on = [corpus for corpus in (data["corpus"], *data["also"]) if corpus]
     return {
@@ -42,6 +47,7 @@ def card(
         "from_raw_text": data["from_raw_text"] or any(corpora.find(c).is_raw for c in trained_on),
         "megabytes": round(megabytes_of(folder), 1),
         "scores": {own.data: _figures(own) for own in judged},
+        "notes": notes.strip(),
     }
 
 
@@ -80,7 +86,7 @@ def _rounded(score: Score) -> dict[str, float | int]:
     return {name: round(value, 1) for name, value in figures.items()} | {"gold": score.gold}
 
 
-def page(figures: Mapping[str, Any], notes: str = "") -> str:
+def page(figures: Mapping[str, Any]) -> str:
     """The figures as Markdown, with notes on limits and failures behind them."""
     name = figures["name"]
     heads = " and ".join(figures["heads"])
@@ -103,7 +109,7 @@ def page(figures: Mapping[str, Any], notes: str = "") -> str:
         "",
         *(line for data, own in figures["scores"].items() for line in _score_lines(data, own)),
     ]
-    return "\n".join([*lines, *([notes.strip(), ""] if notes.strip() else [])])
+    return "\n".join([*lines, *([figures["notes"]] if figures["notes"] else [])])
 
 
 def _score_lines(data: str, own: Mapping[str, Any]) -> list[str]:
@@ -131,11 +137,11 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def write_card(folder: Path, figures: Mapping[str, Any], notes: str = "") -> None:
+def write_card(folder: Path, figures: Mapping[str, Any]) -> None:
     """Puts both into a model's folder."""
     for name, text in {
         CARD: json.dumps(figures, ensure_ascii=False, indent=1),
-        "README.md": page(figures, notes),
+        "README.md": page(figures),
     }.items():
         with written(folder / name) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -158,3 +164,4 @@ class _Listed(BaseModel):
     labels: list[str] = []
     megabytes: float = 0
     scores: dict[str, _Score] = {}
+    notes: str = ""

@@ -17,7 +17,7 @@ from typing import Any
 
 from accelerate import Accelerator
 
-from nestling.cards import card, write_card
+from nestling.cards import CARD, card, write_card
 from nestling.checkpoint import load_state, read_json, save_model, save_state, save_weights
 from nestling.config import build, learnt, resolved
 from nestling.data import corpora
@@ -120,7 +120,7 @@ class Run:
             processes = f"{self.accelerator.num_processes} process(es) on {self.accelerator.device.type}"
             self._log([processes, *self.corpus.notes, *self.notes()])
         saved = clock = time.monotonic()
-        step = None
+        step: Step | None = None
         for step in self.trainer.steps(self._evaluate):
             clock, before = time.monotonic(), clock
             self.sums.add(step, clock - before)
@@ -140,7 +140,7 @@ class Run:
                 if self.is_main:
                     self._save_state()
                 raise
-        if self.is_main and step is not None:  # a run that was over has its card
+        if self.is_main and (step is not None or not (self.folder / CARD).exists()):
             self._write_card()
 
     def _save_state(self) -> None:
@@ -222,13 +222,13 @@ class Run:
 
     def _write_card(self) -> None:
         progress, data = self.trainer.progress, self.settings.data
-        figures = card(self.folder, self.settings.model_dump(), list(self.built.batcher.labels))
         lines = [
             f"Trained on {data.corpus or Path(data.train or '').name}, {len(self.corpus.train)} documents. "
             f"Best {self.measure} on dev: {progress.best:.2f}, epoch {progress.best_epoch + 1} of {progress.epoch}.",
             "Settings are in settings.json, every epoch in metrics.jsonl.",
         ]
-        write_card(self.folder, figures, "\n".join(lines))
+        labels = list(self.built.batcher.labels)
+        write_card(self.folder, card(self.folder, self.settings.model_dump(), labels, notes="\n".join(lines)))
 
 
 def digest_of(documents: Iterable[Document]) -> str:

@@ -160,7 +160,10 @@ def test_models_are_exported_judged_and_listed(nestling, config, tmp_path, monke
     assert code == 0
     assert "| all |" in page
     assert "It knows eight sentences." in page
-    assert nestling("models")[1].startswith("no models") or "en-" in nestling("models")[1]
+    assert nestling("card", tmp_path / "all" / "small")[1] == page
+    assert nestling("card", tmp_path / "all" / "small", "--test", GOLD)[0] == 0
+    assert "It knows eight sentences." in (tmp_path / "all" / "small" / "README.md").read_text()
+    assert {"en-bio", "en-general", "en-medicine", "de-general"} <= set(nestling("models")[1].split())
     monkeypatch.setenv("NESTLING_MODELS", str(tmp_path / "all"))
     code, output, _ = nestling("models", "--json")
     rows = {row["name"]: row for row in json.loads(output)}

@@ -28,7 +28,7 @@ for command in (models.train, models.evaluate, models.predict, inspection.inspec
     app.command()(command)
 app.command()(exporting.export)
 app.command()(catalogue.models)
-app.command("card")(catalogue.make_card)
+app.command("card")(catalogue.model_card)
 app.command("analyze")(analysis.analyze_files)
 app.command()(reproduce.reproduce)
 
