@@ -6,7 +6,7 @@ from threading import active_count, get_ident
 import pytest
 
 from nestling.data.formats import read, write
-from nestling.errors import InvalidValueError
+from nestling.errors import InvalidValueError, NestlingError
 from nestling.memory import Budget
 from nestling.recognizer import Decoder, Recognizer
 from nestling.text import parse
@@ -25,6 +25,12 @@ def test_rules_and_thresholds():
     assert Decoder(rule="nested")(CANDIDATES) == CANDIDATES[:3]
     assert Decoder(rule="any", threshold=0.45)(CANDIDATES) == CANDIDATES[:3]
     assert Decoder(rule="any", threshold=0.6, thresholds={"B": 0.45})(CANDIDATES) == CANDIDATES[:2]
+
+
+@pytest.mark.parametrize("wrong", [{"threshold": 7}, {"thresholds": {"A": float("nan")}}, {"rule": "flatt"}])
+def test_what_cannot_be_meant_is_refused(wrong):
+    with pytest.raises(NestlingError, match="between 0 and 1|flatt"):
+        Decoder(**wrong)
 
 
 def test_soft_nms_then_the_rule():

@@ -90,6 +90,11 @@ def test_bad_files(tmp_path, text, message):
         read_vectors(tmp_path / "v.txt")
 
 
+def test_words_may_have_blanks(tmp_path):
+    (tmp_path / "v.txt").write_text("a 1 2\n. . . 3 4\n")
+    assert read_vectors(tmp_path / "v.txt").words == ["a", ". . ."]
+
+
 def test_bad_words():
     with pytest.raises(DataError, match="no vector for 'zebra'"):
         Vectors(["x"], np.ones((1, 2), dtype=np.float32)).nearest("zebra")

@@ -298,9 +298,11 @@ def _digest(path: Path) -> str:
 
 
 def _remove_others(folder: Path, name: str, kept: str) -> None:
-    for path in folder.glob(f"{name}-*.safetensors"):
-        if path.name != kept:
-            path.unlink()
+    """Removes older tensors of a name, and what was being written when a run was killed."""
+    for pattern in (f"{name}-*.safetensors", f"{name}.new.safetensors", f".{name}.new.safetensors.*"):
+        for path in folder.glob(pattern):
+            if path.name != kept:
+                path.unlink()
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
 from nestling.data.batches import Batcher, Passage, by_words, passages
 from nestling.data.features import PieceIndexer
 from nestling.decoding import Rule, keep_best, soft_nms
-from nestling.errors import InvalidValueError
+from nestling.errors import InvalidValueError, UnknownNameError
 from nestling.evaluation.given import Labelled
 from nestling.memory import Budget, peak, release, resident
 from nestling.model import Model
@@ -35,6 +35,13 @@ class Decoder:
     thresholds: Mapping[str, float] = field(default_factory=dict)  # by label, instead of `threshold`
     decay: float = 0.9
     overlap: float = 0.6
+
+    def __post_init__(self) -> None:
+        for threshold in (self.threshold, *self.thresholds.values()):
+            if not 0 <= threshold <= 1:
+                raise InvalidValueError(f"a threshold lies between 0 and 1, not {threshold}")
+        if self.rule not in get_args(Rule):
+            raise UnknownNameError("rule", self.rule, get_args(Rule))
 
     def __call__(self, candidates: Iterable[Entity]) -> list[Entity]:
         """The entities of one sentence, best first."""

@@ -29,6 +29,7 @@ from nestling.data.statistics import nesting
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.given import given_spans
 from nestling.evaluation.scores import score
+from nestling.heads.head import Labeller
 from nestling.memory import release
 from nestling.settings import DataSettings, Settings, settings_of
 from nestling.text import parse, resplit
@@ -82,6 +83,7 @@ class Run:
         if not labels:
             raise TrainingError("the training text has no entities: there is nothing to learn")
         self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
+        self._require_measurable()
         self.recognizer = self.built.recognizer()
         made = list(passages(self.corpus.train, room=self.recognizer.room, size=self.recognizer.size))
         self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
@@ -105,6 +107,13 @@ class Run:
     def _require_room(self, resume: bool) -> None:
         if not resume and self.folder.exists() and any(self.folder.iterdir()):
             raise SettingsError(f"{self.folder} is not empty; go on with --resume, or name another with --out")
+        if resume and not _may_be_of_a_run(self.folder):
+            raise SettingsError(f"{self.folder} is not empty, and no run that could go on; name another with --out")
+
+    def _require_measurable(self) -> None:
+        head = self.built.model.heads[self.settings.answer]
+        if self.settings.training.measure == "given_spans" and not isinstance(head, Labeller):
+            raise SettingsError(f"training.measure: the head {self.settings.answer!r} does not label given spans")
 
     def _require_same_settings(self) -> None:
         path = self.folder / "settings.json"
@@ -229,6 +238,14 @@ class Run:
         ]
         labels = list(self.built.batcher.labels)
         write_card(self.folder, card(self.folder, self.settings.model_dump(), labels, notes="\n".join(lines)))
+
+
+def _may_be_of_a_run(folder: Path) -> bool:
+    """Whether nobody else's files are in it: it is a run, or one that was stopped before it had a model, or empty."""
+    if (folder / "manifest.json").exists() or (folder / "training" / "state.json").exists():
+        return True
+    names = {path.name for path in folder.glob("*")} if folder.exists() else set()
+    return all(name in ("training", "commit.txt") or name.startswith(".") for name in names)
 
 
 def digest_of(documents: Iterable[Document]) -> str:

@@ -29,7 +29,7 @@ class DataSettings(_Settings):
     root: str | None = Field(default=None, description="folder that holds the corpora")
     train: str | None = None
     dev: str | None = None
-    test: str | None = None
+    test: str | None = Field(default=None, description="not read in training; for whoever evaluates the model")
     format: str | None = None
     language: str | None = None
     from_raw_text: bool = Field(
@@ -40,6 +40,15 @@ class DataSettings(_Settings):
     made_gaps: float = Field(
         default=0.0, ge=0, le=100, description="sentences made up for each that has a mention with a gap, learnt too"
     )
+
+    @model_validator(mode="after")
+    def _from_one_place(self) -> "DataSettings":
+        files = [name for name in ("train", "dev", "test", "format") if getattr(self, name) is not None]
+        if self.corpus is not None and files:
+            raise ValueError(f"name a corpus or files of your own, not both: corpus and {files[0]}")
+        if self.corpus is None and self.also:
+            raise ValueError("also: further corpora stand beside a corpus, and there is none")
+        return self
 
 
 class TransformerSettings(_Settings):

@@ -149,7 +149,7 @@ class Trainer:
         self._require_finite("loss", total)
         self.accelerator.backward(total * processes)
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        if norm is not None:
+        if norm is not None and self.accelerator.scaler is None:  # a scaler leaves such a step out by itself
             self._require_finite("gradient", norm)  # before the weights are touched
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

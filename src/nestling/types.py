@@ -123,9 +123,7 @@ class _Fragmented:
         if any(left.end >= right.start for left, right in pairwise(self.fragments)):
             shown = ", ".join(f"[{f.start}, {f.end})" for f in self.fragments)
             raise InvalidValueError(f"fragments must be in order and never touch: {shown}")
-        require_characters(self.label)
-        if not self.label or self.label != self.label.strip():
-            raise InvalidValueError(f"a label needs a name without blanks at its ends, not {self.label!r}")
+        _require_label(self.label)
         for score in (self.score, *(self.probabilities or {}).values()):
             if not 0.0 <= score <= 1.0:  # also refuses NaN
                 raise InvalidValueError(f"a score lies between 0 and 1, not {score}")
@@ -360,6 +358,12 @@ class Document:
         return Document(self.id, self.text, sentences, self.annotated)
 
 
+def _require_label(name: str) -> None:
+    require_characters(name)
+    if not name or name != name.strip():
+        raise InvalidValueError(f"a label needs a name without blanks at its ends, not {name!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """The label names of a corpus or model, in a fixed order."""
@@ -367,8 +371,10 @@ class Labels:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if len(set(self.names)) != len(self.names) or not all(self.names):
-            raise InvalidValueError(f"label names must differ and none may be empty: {self.names}")
+        for name in self.names:
+            _require_label(name)
+        if len(set(self.names)) != len(self.names):
+            raise InvalidValueError(f"label names must differ: {self.names}")
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> "Labels":

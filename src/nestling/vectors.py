@@ -36,7 +36,7 @@ def read_vectors(path: Path) -> Vectors:
     words: list[str] = []
     rows: list[Table] = []
     for line, content in source.lines():
-        word, *numbers = content.rstrip().split(" ")
+        word, *numbers = content.rstrip().rsplit(" ", len(rows[0]) if rows else -1)  # words may have blanks
         if line == 1 and len(numbers) == 1:
             continue
         try:

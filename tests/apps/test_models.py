@@ -1,5 +1,6 @@
 """train, evaluate and predict, as a user types them."""
 
+import io
 import json
 import subprocess
 import sys
@@ -53,6 +54,11 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     (tmp_path / "in.txt").write_text("Ines Calder ran.\n\nIt rained.\n")
     assert len(nestling("predict", "-m", tmp_path / "run", "-i", tmp_path / "in.txt")[1].splitlines()) == 2
     assert len(nestling("predict", "-m", tmp_path / "run", "-i", GOLD, "--threshold", "1")[1].splitlines()) == 6
+    (tmp_path / "in.jsonlines").write_text('{"id": "one", "text": "Ines Calder ran."}\n')
+    assert json.loads(nestling("predict", "-m", tmp_path / "run", "-i", tmp_path / "in.jsonlines")[1])["id"] == "one"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Ines Calder ran.\r\n\xff\n")))
+    code, _, errors = nestling("predict", "-m", tmp_path / "run", "-i", "-")
+    assert (code, "line 2 of standard input is not UTF-8" in errors) == (2, True)
 
 
 def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa: F811
@@ -70,6 +76,7 @@ def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa
     code, output, _ = nestling("tune-decoding", run, GOLD, "--json", "--dry-run")
     best = json.loads(output)["trials"][0]["f1"]
     assert json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"] == before
+    assert nestling("tune-decoding", run, GOLD, "--answer", "two_stage")[0] == 2  # a model keeps one decoding
     assert nestling("tune-decoding", run, GOLD)[0] == 0
     after = json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"]
     assert after == pytest.approx(max(before, best), abs=1e-3)

@@ -98,6 +98,10 @@ def tune_decoding(
     as_json: Json = False,
 ) -> None:
     """Find the threshold, and the decay and overlap of soft-NMS, with the best F1 on dev; keep them in the model."""
+    if answer and not dry_run:
+        raise typer.BadParameter(
+            "a model keeps the decoding of its answering head: give --dry-run too", param_hint="--answer"
+        )
     from nestling.checkpoint import save_decoding
     from nestling.tuning import EVERYTHING, by_label, trials
 

@@ -215,15 +215,28 @@ def predict(
                 out.print(painter.draw(sentence))
 
 
+def _typed() -> Iterator[str]:
+    """The lines of standard input, as they come."""
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise DataError(
+                f"line {number} of standard input is not UTF-8", fix="convert it, for example with iconv"
+            ) from None
+        if text.strip():
+            yield text.rstrip("\r\n")
+
+
 def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | Document]:
-    """The texts of a file, a line each; lines of a .jsonl file are documents."""
+    """The texts of a file, a line each; what JSON files hold are documents."""
     if path is None:
         if not has_texts:
             raise DataError("nothing to read", fix="give a text, or --input FILE, or --input -")
         return
     if path == "-":
-        yield from (line.rstrip("\n") for line in sys.stdin if line.strip())
-    elif Path(path).suffix in (".jsonl", ".ndjson"):
+        yield from _typed()
+    elif Path(path).suffix in (".jsonl", ".jsonlines", ".ndjson", ".json"):
         parts = named(path, Reading(language=language))
         for document in (document for part in parts.parts for document in parts.stream(part)):
             yield parse(document.text, id=document.id, language=language) if parts.is_raw else document

@@ -158,12 +158,21 @@ class Source:
         for number, line in lines:
             before.append(line)
             if line.lstrip().startswith("["):
-                return self._array_items("\n".join([*before, *(later for _, later in lines)]))
+                return self._array_items("\n".join([*before, *self._limited(lines)]))
             if line.strip() == "{":
                 self.fail("an object over several lines", line=number, fix="each line must be one whole JSON object")
             if line.strip():
                 return self._line_items(chain([(number, line)], lines))
         return iter(())
+
+    def _limited(self, lines: Iterator[tuple[int, str]]) -> Iterator[str]:
+        """Lines that are held together, as long as they are no more than a file may have."""
+        size = 0
+        for _, line in lines:
+            size += len(line)
+            if size > MAX_FILE_BYTES:
+                self.fail(f"larger than {MAX_FILE_BYTES >> 30} GiB", fix="cut it into several files, or use JSON lines")
+            yield line
 
     def records(self, shape: TypeAdapter[Value]) -> Iterator[tuple[int, Value]]:
         """The JSON items that have the given shape; the others are errors."""

@@ -35,7 +35,7 @@ class FragmentsSettings(BaseModel):
         default=100, ge=0, description="spans without a label, a sentence and epoch; 0 as in the paper"
     )
     size: int = Field(default=200, ge=1, le=65_536, description="of the LSTM's states, each way")
-    context: int = Field(default=0, ge=0, description="words before and behind the mention that count too")
+    context: int = Field(default=0, ge=0, le=1000, description="words before and behind the mention that count too")
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
@@ -261,7 +261,7 @@ def _step(lstm: nn.LSTM, brought: Tensor, state: Tensor, cell: Tensor) -> tuple[
 
 def _means(vectors: Tensor, mask: Tensor, reach: int) -> Tensor:
     """The means of up to `reach` words behind each word, or before it where that is negative: (B, T, D)."""
-    steps = range(1, abs(reach) + 1)
+    steps = range(1, min(abs(reach), vectors.shape[1]) + 1)
     real = mask.unsqueeze(-1).to(vectors.dtype)  # (B, T, 1)
 
     def moved(source: Tensor, by: int) -> Tensor:

@@ -393,6 +393,25 @@ def test_hostile_xml(tmp_path, text, message):
         list(read(put(tmp_path, "x.xml", text)))
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": 0, "text": "a", "entities": [{"start": 0, "end": 1, "label": "X"}]},
+        {"id": 0, "text": "a", "entities": [{"fragments": [[0, 1]], "label": "X"}]},
+    ],
+)
+def test_the_id_nought_is_an_id(tmp_path, record):
+    assert [d.id for d in read(put(tmp_path, "x.json", json.dumps([record])))] == ["0"]
+
+
+def test_arrays_are_no_larger_than_files_may_be(tmp_path, monkeypatch):
+    path = put(tmp_path, "x.json", json.dumps([{"tokens": ["a"]}] * 100, indent=1))
+    assert len(list(read(path, "jsonl"))) == 100
+    monkeypatch.setattr("nestling.data.files.MAX_FILE_BYTES", 1000)
+    with pytest.raises(DataError, match="larger than"):
+        list(read(path, "jsonl"))
+
+
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.tsv", "x.xml", "x.spacy"])
 def test_files_that_cannot_be_read(tmp_path, name):
     with pytest.raises(DataError, match=f"{name}: cannot be read: No such file"):

@@ -29,7 +29,7 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
             source.fail(f"unpacks to more than {MAX_FILE_BYTES >> 30} GiB")
         docs = DocBin(store_user_data=True).from_bytes(raw).get_docs(blank(language).vocab)
         for number, doc in enumerate(docs):
-            name = str(doc.user_data.get("id") or f"{source.path.stem}:{number}")
+            name = str(doc.user_data.get("id", f"{source.path.stem}:{number}"))
             yield from source.made(None, _document, name, doc, language, spans_key)
     except DataError:
         raise
@@ -39,10 +39,12 @@ def read(source: Source, *, language: str = "en", spans_key: str = SPANS_KEY) ->
 
 def _unpacked_size(raw: bytes) -> int:
     """How large a file unpacks, found out a piece at a time; no further than the limit."""
-    unpacker, size, rest = zlib.decompressobj(), 0, raw
-    while rest and not unpacker.eof and size <= MAX_FILE_BYTES:
-        size += len(unpacker.decompress(rest, 2**20))
-        rest = unpacker.unconsumed_tail
+    unpacker, size = zlib.decompressobj(), 0
+    for start in range(0, len(raw), 2**16):
+        rest = raw[start : start + 2**16]
+        while rest and not unpacker.eof and size <= MAX_FILE_BYTES:
+            size += len(unpacker.decompress(rest, 2**20))
+            rest = unpacker.unconsumed_tail
     return size
 
 

@@ -21,7 +21,9 @@ _SHAPE = TypeAdapter(_Document)
 def read(source: Source) -> Iterator[Document]:
     """Documents of several sentences."""
     for line, record in source.records(_SHAPE):
-        yield from source.made(line, _document, str(record.doc_key or source.id_at(line)), record)
+        yield from source.made(
+            line, _document, str(source.id_at(line) if record.doc_key is None else record.doc_key), record
+        )
 
 
 def _document(id: str, record: _Document) -> Document:

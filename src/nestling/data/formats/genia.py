@@ -26,10 +26,15 @@ def five_types(sem: str) -> str | None:
 @dataclass(slots=True)
 class _Article:
     id: str = ""
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
     starts: list[int] = field(default_factory=list)
     borders: set[int] = field(default_factory=set)
     terms: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.size += len(text)
 
 
 def read(source: Source, *, all_types: bool = False, one_label: bool = True) -> Iterator[Document]:
@@ -45,8 +50,8 @@ def read(source: Source, *, all_types: bool = False, one_label: bool = True) -> 
             if inside == "article":
                 article = _Article()
             elif inside == "sentence":
-                article.text += "\n" if article.text else ""
-                article.starts.append(len(article.text))
+                article.add("\n" if article.size else "")
+                article.starts.append(article.size)
         elif event.kind == "end" and event.name == "article":
             yield from source.made(event.line, _document, article, all_types, one_label)
         elif event.kind == "end" and event.name in ("bibliomisc", "sentence"):
@@ -58,9 +63,9 @@ def read(source: Source, *, all_types: bool = False, one_label: bool = True) -> 
 
 
 def _in_sentence(event: Event, article: _Article, open_terms: list[tuple[int, str]]) -> None:
-    position = len(article.text)
+    position = article.size
     if event.kind == "text":
-        article.text += event.name.replace("\n", " ")
+        article.add(event.name.replace("\n", " "))
     elif event.name == "cons":
         article.borders.add(position)
         if event.kind == "start":
@@ -71,18 +76,19 @@ def _in_sentence(event: Event, article: _Article, open_terms: list[tuple[int, st
 
 
 def _document(article: _Article, all_types: bool, one_label: bool) -> Document:
+    text = "".join(article.pieces)
     labels: dict[tuple[int, int], list[str]] = {}
     for start, end, sem in article.terms:  # inner before outer
         label = sem.removeprefix("G#") if all_types else five_types(sem)
         if label and sem.startswith("G#") and start < end:
             labels.setdefault((start, end), []).append(label)
     mentions = [
-        Mention.of(article.text, [Span(*place)], label)
+        Mention.of(text, [Span(*place)], label)
         for place, found in labels.items()
         for label in ([_one(found)] if one_label else dict.fromkeys(found))
     ]
-    words = cut((match.span() for match in re.finditer(r"\S+", article.text)), article.borders)
-    return build(article.id, article.text, words, article.starts, mentions)
+    words = cut((match.span() for match in re.finditer(r"\S+", text)), article.borders)
+    return build(article.id, text, words, article.starts, mentions)
 
 
 def _one(labels: list[str]) -> str:

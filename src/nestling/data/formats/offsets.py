@@ -34,7 +34,9 @@ def read(source: Source, *, language: str = "en") -> Iterator[Document]:
             if entity.text is not None and entity.text != covered:
                 message = f"says {entity.text[:60]!r}, but the text there is {covered[:60]!r}"
                 source.warning(message, line=line, fix="offsets were believed")
-        yield from source.made(line, _document, str(record.id or source.id_at(line)), record, language)
+        yield from source.made(
+            line, _document, str(source.id_at(line) if record.id is None else record.id), record, language
+        )
 
 
 def _document(id: str, record: _Document, language: str) -> Document:
