@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nestling.evaluation.scores import score
 from nestling.recognizer import Decoder
-from nestling.tuning import EVERYTHING, by_label, trials
+from nestling.tuning import EVERYTHING, Trial, by_label, calibrated, trials
 from nestling.types import Document, Entity
 
 WORDS = [f"w{n}" for n in range(8)]
@@ -45,6 +45,27 @@ def test_a_threshold_for_each_label():
     assert own.decoder.thresholds == pytest.approx({"A": 0.15, "B": 0.75})
     assert own.f1 == pytest.approx(200 * 3 / 7, abs=1e-3)  # C, which gold has not, keeps the common one
     assert own.f1 > common.f1
+
+
+def test_scores_become_the_share_that_is_right():
+    """Of those with 0.9 half are right, of those with 0.6 a fifth: Platt's line goes through both."""
+    gold = documents(*[[Entity.at(0, 1, "A")] if n < 10 or n in (20, 21) else [] for n in range(30)])
+    candidates = documents(*[[Entity.at(0, 1, "A", 0.9 if n < 20 else 0.6)] for n in range(30)])
+    trial = Trial(Decoder(threshold=0.5, thresholds={"A": 0.3}), 0.0)
+    decoder = calibrated(gold, candidates, trial).decoder
+    assert decoder.calibrated(0.9) == pytest.approx(0.5, abs=1e-3)
+    assert decoder.calibrated(0.6) == pytest.approx(0.2, abs=1e-3)
+    plain = [trial.decoder(s.entities) for d in candidates for s in d.sentences]
+    found = [decoder(s.entities) for d in candidates for s in d.sentences]
+    assert [[e.key for e in own] for own in found] == [[e.key for e in own] for own in plain]
+    assert found[0][0].score == pytest.approx(0.5, abs=1e-3)
+
+
+def test_scores_that_teach_nothing_stay():
+    trial = Trial(Decoder(), 0.0)
+    right = documents([Entity.at(0, 2, "A", 0.7)], [])
+    assert calibrated(GOLD, right, trial) == trial  # all right
+    assert calibrated(GOLD, documents([], []), trial) == trial
 
 
 def test_nothing_found():

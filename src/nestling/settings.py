@@ -163,6 +163,8 @@ class DecodingSettings(_Settings):
     thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default={}, description="by label")
     decay: float = Field(default=0.9, gt=0, le=1)
     overlap: float = Field(default=0.6, ge=0, le=1)
+    scale: float = Field(default=1.0, gt=0, le=1000, description="of the log-odds of scores, as dev has it")
+    shift: float = Field(default=0.0, ge=-1000, le=1000, description="the same")
 
 
 class Settings(_Settings):

@@ -1,20 +1,23 @@
-"""How candidates are best decoded, found on dev: the threshold δ, and the u and k of soft-NMS.
+"""How candidates are best decoded, found on dev: the threshold δ, the u and k of soft-NMS, and what scores say.
 
 Scores only fall and nothing depends on what scores less, so one decoding without a threshold tells the outcome of all
 thresholds at once.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 
-from nestling.evaluation.calibration import best_threshold
-from nestling.evaluation.comparison import paired
-from nestling.evaluation.scores import score
-from nestling.recognizer import Decoder
+from nestling.evaluation.calibration import best_threshold, calibration_of
+from nestling.evaluation.comparison import Comparison, Found, compare
+from nestling.evaluation.scores import scores_of
+from nestling.recognizer import Decoder, Recognizer, log_odds
 from nestling.types import Document
 
 DECAYS = (0.5, 0.7, 0.8, 0.9)
@@ -30,8 +33,52 @@ class Trial:
     f1: float
 
 
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What was tried, best first; F1 and calibration error (in per cent) of the model as it was and of the best."""
+
+    f1_before: float
+    error_before: float
+    trials: tuple[Trial, ...]
+    error: float
+
+    @property
+    def best(self) -> Trial:
+        """The first of the trials."""
+        return self.trials[0]
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the best has more F1 than the model had, or as much and scores that mean more."""
+        gain = self.best.f1 - round(self.f1_before, 4)
+        return gain > 0 or (gain == 0 and self.error < self.error_before)
+
+
+def tune(
+    recognizer: Recognizer, gold: Sequence[Document], inputs: Sequence[Document], *, has_thresholds: bool = False
+) -> Tuned:
+    """Tries all decoders on dev, a threshold for each label if wanted; the scores of the best are calibrated."""
+    before = compare(gold, recognizer.pipe(inputs))
+    candidates = everything(recognizer, inputs)
+    found = trials(gold, candidates, recognizer.decoder)
+    if has_thresholds:
+        found = [by_label(gold, candidates, found[0]), *found]
+    best = calibrated(gold, candidates, found[0])
+    after = compare(gold, _decoded(candidates, best.decoder))
+    return Tuned(scores_of(before).strict.f1, _error(before), (best, *found[1:]), _error(after))
+
+
+def everything(recognizer: Recognizer, inputs: Iterable[Document]) -> list[Document]:
+    """Documents with all candidates."""
+    base, recognizer.decoder = recognizer.decoder, EVERYTHING
+    try:
+        return list(recognizer.pipe(inputs))
+    finally:
+        recognizer.decoder = base
+
+
 def trials(gold: Sequence[Document], candidates: Sequence[Document], base: Decoder) -> list[Trial]:
-    """Decoders with the rule of `base`, best first; `candidates` are documents decoded by EVERYTHING.
+    """Decoders with the rule of `base`, best first.
 
     Of equals the simpler is first: without soft-NMS, then with less of it.
     """
@@ -40,53 +87,67 @@ def trials(gold: Sequence[Document], candidates: Sequence[Document], base: Decod
 
 
 def _decoders(base: Decoder) -> Iterator[Decoder]:
-    open_to_all = replace(base, method="best", threshold=0.0, thresholds={})
+    open_to_all = replace(base, method="best", threshold=0.0, thresholds={}, scale=1.0, shift=0.0)
     yield open_to_all
     for decay, overlap in product(reversed(DECAYS), reversed(OVERLAPS)):
         yield replace(open_to_all, method="soft_nms", decay=decay, overlap=overlap)
 
 
-def by_label(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:
-    """The same decoder with the best threshold of each label that gold has; others keep the common one."""
-    found = _outcomes(gold, candidates, replace(trial.decoder, threshold=0.0))
-    thresholds = {label: own.best()[0] for label, own in found.items() if own.wanted}
-    decoder = replace(trial.decoder, thresholds=thresholds)
-    decoded = [d.with_entities([decoder(s.entities) for s in d.sentences]) for d in candidates]
-    return Trial(decoder, round(score(gold, decoded).strict.f1, 4))
-
-
-def _best(gold: Iterable[Document], candidates: Iterable[Document], decoder: Decoder) -> Trial:
-    every = _Outcomes()
-    for own in _outcomes(gold, candidates, decoder).values():
-        every.scores += own.scores
-        every.is_right += own.is_right
-        every.wanted += own.wanted
-    threshold, f1 = every.best()
+def _best(gold: Sequence[Document], candidates: Sequence[Document], decoder: Decoder) -> Trial:
+    comparison = compare(gold, _decoded(candidates, decoder))
+    threshold, f1 = best_threshold(_scores(comparison.given), _is_right(comparison.given), len(comparison.wanted))
     return Trial(replace(decoder, threshold=threshold), round(f1, 4))
 
 
-@dataclass(slots=True)
-class _Outcomes:
-    """What was found, and how much there is to find."""
+def by_label(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:
+    """The same decoder with the best threshold of each label that gold has; others keep the common one."""
+    comparison = compare(gold, _decoded(candidates, replace(trial.decoder, threshold=0.0)))
+    thresholds = {}
+    for label, wanted in Counter(found.label for found in comparison.wanted).items():
+        given = [found for found in comparison.given if found.label == label]
+        thresholds[label] = best_threshold(_scores(given), _is_right(given), wanted)[0]
+    decoder = replace(trial.decoder, thresholds=thresholds)
+    return Trial(decoder, round(scores_of(compare(gold, _decoded(candidates, decoder))).strict.f1, 4))
 
-    scores: list[float] = field(default_factory=list)
-    is_right: list[bool] = field(default_factory=list)
-    wanted: int = 0
 
-    def best(self) -> tuple[float, float]:
-        return best_threshold(np.array(self.scores), np.array(self.is_right, dtype=bool), self.wanted)
+def calibrated(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:
+    """The same choice of entities, with scores as high as such entities are often right (Platt, 1999)."""
+    plain = trial.decoder
+    given = compare(gold, _decoded(candidates, plain)).given
+    is_right = _is_right(given)
+    if is_right.all() or not is_right.any():  # nothing to learn from
+        return trial
+    scale, shift = _fitted(np.array([log_odds(found.score) for found in given]), is_right.astype(float))
+    fitted = replace(plain, scale=scale, shift=shift)
+    thresholds = {label: fitted.calibrated(threshold) for label, threshold in plain.thresholds.items()}
+    threshold = fitted.calibrated(plain.threshold) if plain.threshold else 0.0
+    return Trial(replace(fitted, threshold=threshold, thresholds=thresholds), trial.f1)
 
 
-def _outcomes(gold: Iterable[Document], candidates: Iterable[Document], decoder: Decoder) -> dict[str, _Outcomes]:
-    """By label; labels that were not looked for are left out."""
-    found: dict[str, _Outcomes] = defaultdict(_Outcomes)
-    for truth, document in paired(list(gold), list(candidates)):
-        known = {(s.characters(e), e.label) for s in truth.sentences for e in s.entities}
-        for _, label in known:
-            found[label].wanted += 1
-        for sentence in document.sentences:
-            for entity in decoder(sentence.entities):
-                if truth.annotated is None or entity.label in truth.annotated:
-                    found[entity.label].scores.append(entity.score)
-                    found[entity.label].is_right.append((sentence.characters(entity), entity.label) in known)
-    return found
+def _fitted(odds: NDArray[np.float64], is_right: NDArray[np.float64]) -> tuple[float, float]:
+    """The scale and shift of log-odds by which what is right was likeliest to be right, and what is wrong wrong."""
+
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        moved = parameters[0] * odds + parameters[1]
+        wrong = expit(moved) - is_right
+        return float((np.logaddexp(0, moved) - is_right * moved).sum()), np.array([wrong @ odds, wrong.sum()])
+
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0.01, 10), (-20, 20)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _error(comparison: Comparison) -> float:
+    calibration = calibration_of(comparison)
+    return 0.0 if calibration is None else calibration.error
+
+
+def _decoded(candidates: Iterable[Document], decoder: Decoder) -> list[Document]:
+    return [d.with_entities([decoder(s.entities) for s in d.sentences]) for d in candidates]
+
+
+def _scores(given: Iterable[Found]) -> NDArray[np.float64]:
+    return np.array([found.score for found in given])
+
+
+def _is_right(given: Iterable[Found]) -> NDArray[np.bool_]:
+    return np.array([found.is_right for found in given], dtype=bool)

@@ -21,7 +21,7 @@ from nestling.glove import Glove, GloveSettings, counted
 from nestling.recognizer import Decoder, Recognizer
 from nestling.run import Run
 from nestling.settings import Settings, VectorSettings
-from nestling.tuning import EVERYTHING, trials
+from nestling.tuning import everything, trials
 from nestling.vectors import write_vectors
 
 Told = Callable[[str], None]
@@ -169,9 +169,8 @@ def _key(record: Record) -> tuple[object, ...]:
 def _tuned(recognizer: Recognizer, training: Training) -> Decoder:
     """The decoder that is best on dev."""
     dev = corpora.load(training.corpus, "dev", root=training.settings.data.root)
-    base, recognizer.decoder = recognizer.decoder, EVERYTHING
     inputs = recognizer.inputs(dev, is_raw=_is_raw(training))
-    found = trials(dev, list(recognizer.pipe(inputs)), base)
+    found = trials(dev, everything(recognizer, inputs), recognizer.decoder)
     methods = ("best",) if training.decoding == "tuned threshold" else ("best", "soft_nms")
     return next(trial.decoder for trial in found if trial.decoder.method in methods)
 
