@@ -113,6 +113,14 @@ def model_path(name: Path | str) -> Path:
     return known[str(name)]
 
 
+def own_path(name: Path | str) -> Path:
+    """The folder of a model that may be changed: not one that a name found, which others use too."""
+    if not Path(name).exists():
+        model_path(name)  # says if there is none
+        raise CheckpointError(f"{name} stays as it is; `nestling export {name} --out mine` makes a model to change")
+    return Path(name)
+
+
 def model_folders() -> list[Path]:
     """The folders of all models that can be named."""
     found = [file.parent for home in _homes() for file in sorted(home.glob("*/manifest.json"))]

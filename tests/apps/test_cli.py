@@ -71,6 +71,8 @@ class TestStats:
         (tmp_path / "train.tsv").write_text("a\tO\n")
         (tmp_path / "train.md").write_text("notes")
         assert json.loads(nestling("data", "stats", tmp_path, "--json")[1])[0]["words"] == 1
+        (tmp_path / "notes.txt").write_text("notes")
+        assert json.loads(nestling("data", "stats", tmp_path, "--json")[1])[0]["words"] == 1
         (tmp_path / "train.conll").write_text("a\tO\n")
         code, _, errors = nestling("data", "stats", tmp_path)
         assert (code, "are both train" in errors) == (2, True)

@@ -56,9 +56,32 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     assert len(nestling("predict", "-m", tmp_path / "run", "-i", GOLD, "--threshold", "1")[1].splitlines()) == 6
     (tmp_path / "in.jsonlines").write_text('{"id": "one", "text": "Ines Calder ran."}\n')
     assert json.loads(nestling("predict", "-m", tmp_path / "run", "-i", tmp_path / "in.jsonlines")[1])["id"] == "one"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Ines Calder ran.\r\n\xff\n")))
-    code, _, errors = nestling("predict", "-m", tmp_path / "run", "-i", "-")
-    assert (code, "line 2 of standard input is not UTF-8" in errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "texts"),
+    [
+        (b"\xef\xbb\xbfIt rained.\r\n\r\nAnn ran.\r\n", ["It rained.", "Ann ran."]),
+        (b'{"id": 0, "text": "It rained."}\n', ["It rained."]),
+        (b'\n{"tokens": ["Ann", "ran"], "entities": [{"fragments": [[0, 1]], "label": "X"}]}\n', ["Ann ran"]),
+    ],
+)
+def test_standard_input_is_read_as_files_are(nestling, monkeypatch, typed, texts):  # noqa: F811
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(typed))))
+    code, output, _ = nestling("predict", "-m", "de-general", "-i", "-")
+    assert (code, [json.loads(line)["text"] for line in output.splitlines()]) == (0, texts)
+
+
+def test_standard_input_that_is_no_text(nestling, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"It rained.\n\xff\n"))))
+    code, _, errors = nestling("predict", "-m", "de-general", "-i", "-")
+    assert (code, "-:2: not UTF-8 (byte 0xff)" in errors) == (2, True)
+
+
+def test_models_that_have_a_name_are_not_changed(nestling):  # noqa: F811
+    for words in (["tune-decoding", "de-general", GOLD], ["card", "de-general", "--test", GOLD]):
+        code, _, errors = nestling(*words)
+        assert (code, "nestling export de-general --out mine" in errors) == (2, True)
 
 
 def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa: F811

@@ -49,11 +49,11 @@ def model_card(
     root: Root = None,
 ) -> None:
     """Show a model's card; with --test, judge the model and write it anew: README.md and card.json in its folder."""
-    from nestling.checkpoint import model_path
+    from nestling.checkpoint import model_path, own_path
 
     folder = model_path(model)
     if tests:
-        _write_card(folder, tests, notes, root)
+        _write_card(own_path(model), tests, notes, root)
         out.print(str(folder / "README.md"), markup=False)
         return
     if notes is not None:

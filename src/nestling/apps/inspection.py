@@ -106,9 +106,11 @@ def tune_decoding(
         raise typer.BadParameter(
             "a model keeps the decoding of its answering head: give --dry-run too", param_hint="--answer"
         )
-    from nestling.checkpoint import save_decoding
+    from nestling.checkpoint import own_path, save_decoding
     from nestling.tuning import tune
 
+    if not dry_run:
+        own_path(model)  # before the work
     parts = [opened(model, answer, own, Reading(format, root, language)) for own in data]
     recognizer = parts[0][0]
     gold = [document for _, own, _ in parts for document in own]

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from nestling.apps.sources import Reading, named, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import Painter, err, out, visible
-from nestling.data.files import Source
+from nestling.data.files import STDIN, Source
 from nestling.data.formats import jsonl
 from nestling.decoding import Rule
 from nestling.errors import DataError
@@ -206,26 +206,18 @@ def predict(
     from nestling.checkpoint import load
 
     recognizer = load(model, answer=answer, threshold=threshold, rule=rule, precision=precision, max_memory=max_memory)
+    for text in texts or []:
+        if len(text) < 256 and Path(text).is_file():
+            err.print(f"{visible(text)} is taken for a text; --input reads the file of that name", markup=False)
     painter = Painter()
-    for document in recognizer.pipe(chain(texts or [], _lines(input_file, recognizer.language, bool(texts)))):
+    given = chain(texts or [], _lines(input_file, recognizer.language, bool(texts)))
+    is_typed = input_file == "-" and sys.stdin.isatty()  # then every line is answered at once
+    for document in map(recognizer, given) if is_typed else recognizer.pipe(given):
         if as_json or not sys.stdout.isatty():
             typer.echo(jsonl.dumps(document, words=False))
         else:
             for sentence in document.sentences:
                 out.print(painter.draw(sentence))
-
-
-def _typed() -> Iterator[str]:
-    """The lines of standard input, as they come."""
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError(
-                f"line {number} of standard input is not UTF-8", fix="convert it, for example with iconv"
-            ) from None
-        if text.strip():
-            yield text.rstrip("\r\n")
 
 
 def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | Document]:
@@ -234,11 +226,17 @@ def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | D
         if not has_texts:
             raise DataError("nothing to read", fix="give a text, or --input FILE, or --input -")
         return
-    if path == "-":
-        yield from _typed()
+    source = Source(Path(path))
+    if source.path == STDIN and _is_json(sys.stdin.buffer):
+        yield from jsonl.read(source, language=language, without_entities=True)
     elif Path(path).suffix in (".jsonl", ".jsonlines", ".ndjson", ".json"):
         parts = named(path, Reading(language=language))
         for document in (document for part in parts.parts for document in parts.stream(part)):
             yield parse(document.text, id=document.id, language=language) if parts.is_raw else document
     else:
-        yield from (line for _, line in Source(Path(path)).lines() if line.strip())
+        yield from (line for _, line in source.lines() if line.strip())
+
+
+def _is_json(stream: Any) -> bool:
+    """Whether what comes first is the start of a JSON object; nothing is taken from the stream."""
+    return bool(stream.peek(1).lstrip()[:2] == b'{"')

@@ -152,15 +152,22 @@ def _parts(path: Path) -> dict[str, Path]:
     """The parts of a folder that holds train, dev or test; else the path as a part of its own."""
     entries = sorted(path.iterdir()) if path.is_dir() else []
     found: dict[str, Path] = {}
+    entries = [entry for entry in entries if entry.suffix not in _NOT_DATA]
+    if _is_brat(entries):
+        return {path.stem: path}
     for entry in entries:
-        if entry.suffix in (".txt", ".ann"):  # brat: the files of a folder are documents, whatever their names
-            return {path.stem: path}
         part = _PART_NAMES.get(entry.stem)
-        if part in found and entry.suffix not in _NOT_DATA:
+        if part in found:
             raise DataError(f"{found[part].name} and {entry.name} are both {part}", path=path, fix="name one of them")
-        if part is not None and entry.suffix not in _NOT_DATA:
+        if part is not None:
             found[part] = entry
     return {part: found[part] for part in ("train", "dev", "test") if part in found} or {path.stem: path}
+
+
+def _is_brat(entries: list[Path]) -> bool:
+    """Whether the files of a folder are documents, whatever their names: annotated ones, or nothing but texts."""
+    suffixes = {entry.suffix for entry in entries}
+    return ".ann" in suffixes or (suffixes == {".txt"} and any(e.stem not in _PART_NAMES for e in entries))
 
 
 def _numbers(columns: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Watch:
     advance: Callable[[int], None] = _ignore
 
 
+STDIN = Path("-")
 QUIET = Watch()
 
 
@@ -186,7 +188,9 @@ class Source:
                 self.error(f"{where}: {first['msg']}" if where else first["msg"], line=line, fix=fix)
 
     def open(self) -> IO[bytes]:
-        """The file, for reading bytes."""
+        """The file, for reading bytes; `-` is the standard input."""
+        if self.path == STDIN:
+            return sys.stdin.buffer
         try:
             return self.path.open("rb")
         except OSError as error:

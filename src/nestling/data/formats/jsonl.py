@@ -65,9 +65,11 @@ _ALIKE = 0.85  # how near a key must be to a known one to be taken for a slip
 _ENTITY_ALIKE = 0.8  # nobody has keys of their own there
 
 
-def read(source: Source, *, language: str = "en") -> Iterator[Document]:
+def read(source: Source, *, language: str = "en", without_entities: bool = False) -> Iterator[Document]:
     """Documents, one a line; a text without sentences is split by the rules of its language."""
     for line, record in source.records(_SHAPE):
+        if without_entities:
+            record.entities = []
         for key, meant in _slips(record):
             source.error(f"unknown key {key!r}", line=line, fix=f"did you mean {meant!r}?")
         name = source.id_at(line) if record.id is None else str(record.id)
