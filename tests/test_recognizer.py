@@ -33,6 +33,11 @@ def test_what_cannot_be_meant_is_refused(wrong):
         Decoder(**wrong)
 
 
+def test_one_text_is_not_many():
+    with pytest.raises(InvalidValueError, match="pipe takes many texts"):
+        next(Recognizer.pipe(None, "Ann"))
+
+
 def test_soft_nms_then_the_rule():
     found = Decoder(rule="any", method="soft_nms", threshold=0.3, decay=0.5, overlap=0.7)(CANDIDATES)
     assert [(e.start, e.end) for e in found] == [(0, 4), (1, 3), (3, 6)]  # the third falls to 0.225

@@ -56,6 +56,8 @@ def unpack(packed: Mapping[str, Tensor], borrowed: Iterable[str], known: Mapping
             if weight.dim() != 2 or scale.shape != weight.shape[:1]:
                 raise CheckpointError(f"the scales of {name} do not fit it")
             weights[name] = from_levels(weight, scale)
+        elif weight.dtype == torch.int8:
+            raise CheckpointError(f"the scales of {name} are missing")
         elif not any(name.endswith(end) and name.removesuffix(end) in packed for end in (_SCALE, _ROWS)):
             weights[name] = weight.float() if weight.dtype == torch.float16 else weight
     for name in borrowed:

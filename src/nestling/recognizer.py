@@ -118,6 +118,8 @@ class Recognizer:
         They are taken in the caller's thread, and split in another while the model reads those before. An error is
         raised behind the texts that came before it.
         """
+        if isinstance(texts, str):
+            raise InvalidValueError("pipe takes many texts, and this is one: call the recogniser itself")
         worker = ThreadPoolExecutor(1)
         pools, failure = self._pools(texts), None
         coming: list[Future[Document]] = []

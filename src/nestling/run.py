@@ -118,8 +118,11 @@ class Run:
     def _require_same_settings(self) -> None:
         path = self.folder / "settings.json"
         saved = settings_of(read_json(path, dict), str(path))
-        if _lasting(saved) != _lasting(self.settings):
-            raise CheckpointError(f"{self.folder} was begun with other settings; resume with those, or begin anew")
+        before, now = _flat(_lasting(saved)), _flat(_lasting(self.settings))
+        changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        if changed:
+            told = ", ".join(f"{key} = {before.get(key)}, not {now.get(key)}" for key in changed[:5])
+            raise CheckpointError(f"{self.folder} was begun with {told}; resume with that, or begin anew")
 
     def steps(self) -> Iterator[Step]:
         """Trains to the end; what is best and where training stands are saved on the way."""
@@ -182,10 +185,12 @@ class Run:
         twice = sum(len(s.entities) - len({e.fragments for e in s.entities}) for s in sentences)
         if twice:
             yield f"{twice} entities of train have the very words of another; one label a span is learnt"
-        if answer == "sequence":
+        is_flat = self.settings.decoding.rule == "flat"
+        if answer == "sequence" or is_flat:
             inner = sum(nesting(sentence.entities).inner for sentence in sentences)
             if inner:
-                yield f"{inner} entities of train lie inside others; tags hold one layer"
+                why = "tags hold one layer" if answer == "sequence" else 'decoding.rule = "flat" keeps one layer'
+                yield f"{inner} entities of train lie inside others; {why}"
         if self.settings.data.also and self.settings.heads.get("two_stage", {}).get("filters_labels") is False:
             yield "two_stage: labels that a corpus does not have are no proposals there; filters_labels mends it"
         if self.recognizer.room and all(len(document.sentences) < 2 for document in self.corpus.train):
@@ -265,6 +270,15 @@ def _lasting(settings: Settings) -> dict[str, Any]:
         part.pop("path", None)
         part.pop("source", None)
     return table
+
+
+def _flat(table: Any, name: str = "") -> dict[str, Any]:
+    """The values of tables in tables, under names such as `training.epochs`."""
+    if isinstance(table, dict):
+        return {key: own for part, below in table.items() for key, own in _flat(below, f"{name}.{part}").items()}
+    if isinstance(table, list | tuple) and any(isinstance(below, dict) for below in table):
+        return {key: own for n, below in enumerate(table) for key, own in _flat(below, f"{name}.{n}").items()}
+    return {name.removeprefix("."): table}
 
 
 def load_corpus(data: DataSettings) -> Corpus:

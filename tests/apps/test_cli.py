@@ -81,6 +81,18 @@ class TestStats:
             (tmp_path / "brat" / f"{name}.txt").write_text("Rome.")
         assert json.loads(nestling("data", "stats", tmp_path / "brat", "--json")[1])[0]["documents"] == 2
 
+    def test_offsets_that_are_off_by_one_are_told(self, nestling, tmp_path):
+        row = {"id": "a", "text": "Left arm.", "entities": [{"fragments": [[1, 4]], "label": "BODY"}]}
+        (tmp_path / "x.jsonl").write_text(json.dumps(row))
+        code, output, _ = nestling("data", "check", tmp_path / "x.jsonl")
+        assert (
+            code,
+            "begin or end inside a word, such as BODY 'eft' at 1 in 'a'" in " ".join(output.split("\n")),
+        ) == (0, True)
+        row["entities"][0]["fragments"] = [[0, 4]]
+        (tmp_path / "x.jsonl").write_text(json.dumps(row))
+        assert "0 warnings" in nestling("data", "check", tmp_path / "x.jsonl")[1]
+
     def test_of_a_known_corpus(self, nestling, corpora_root):
         _, output, _ = nestling("data", "stats", "conll04", "--root", corpora_root, "--json")
         assert [p["entities"] for p in json.loads(output)] == [3377, 893, 1079]

@@ -19,7 +19,7 @@ from nestling.data.formats import FORMATS, jsonl, writable, write
 from nestling.data.statistics import describe, nesting
 from nestling.data.tags import Order, Scheme
 from nestling.errors import DataError, NestlingError
-from nestling.text import LANGUAGES
+from nestling.text import LANGUAGES, parse
 from nestling.types import Document, Entity, Sentence
 
 app = typer.Typer(no_args_is_help=True, help="Look at corpora, check them, convert them.")
@@ -167,6 +167,9 @@ def check(
         except DataError as error:  # nothing further could be read
             corpus.problems.append(Problem(str(error.path or name), error.line, error.message, error.fix, "error"))
     corpus.problems.extend(_across(source, documents))
+    if corpus.is_raw:
+        own = corpora.CORPORA[source].language if source in corpora.CORPORA else "en"
+        corpus.problems.extend(_inside_words(source, documents, language or own))
     errors = sum(problem.severity == "error" for problem in corpus.problems)
     if as_json:
         print_json([asdict(problem) for problem in corpus.problems])
@@ -179,6 +182,24 @@ def check(
         out.print(f"{errors} errors, {warnings} warnings; {read} documents and {count} entities can be read")
     if errors:
         raise typer.Exit(2)
+
+
+def _inside_words(source: str, documents: dict[str, list[Document]], language: str) -> Iterator[Problem]:
+    """Mentions of raw text whose borders no word has, a problem a part: offsets may be off by one."""
+    for part, own in documents.items():
+        found = []
+        for document in own:
+            words = list(parse(document.text, language=language).tokens)
+            starts, ends = {word.start for word in words}, {word.end for word in words}
+            found += [
+                f"{mention.label} {mention.text[:40]!r} at {mention.start} in {document.id!r}"
+                for mention in document.mentions
+                if any(f.start not in starts or f.end not in ends for f in mention.fragments)
+            ]
+        if found:
+            message = f"{len(found)} mentions of {part} begin or end inside a word, such as {', '.join(found[:3])}"
+            fix = "are offsets off by one? they count characters from 0, ends not included"
+            yield Problem(source, None, message, fix, "warning")
 
 
 def _across(source: str, documents: dict[str, list[Document]]) -> Iterator[Problem]:

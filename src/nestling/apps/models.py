@@ -4,7 +4,9 @@ import json
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -83,6 +85,16 @@ def _with_seed(settings: "Settings", seed: int) -> "Settings":
     return settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})})
 
 
+@contextmanager
+def _told_how_to_go_on(*, is_told: bool) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_told:
+            err.print("stopped; the same command with --resume goes on", markup=False)
+        raise
+
+
 def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> dict[str, Any]:
     """One run, with a bar that shows loss, dev score, words a second and the time left."""
     from nestling.run import Run
@@ -94,7 +106,7 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
     is_shown = sys.stderr.isatty() and run.is_main and not quiet
     bar = Progress(*columns, console=err, transient=True, disable=not is_shown)
     task = bar.add_task(folder.name, total=1.0, shown="")
-    with bar:
+    with bar, _told_how_to_go_on(is_told=run.is_main and not quiet):
         loss, words, started = 0.0, 0, time.monotonic()
         for step in run.steps():
             words += step.words
@@ -182,6 +194,11 @@ def opened(
     parts = one_part(data, reading)
     recognizer = load(model, answer=answer, precision=precision)
     (gold,) = parts.read().values()
+    unknown = Counter(e.label for d in gold for e in d.entities if e.label not in recognizer.batcher.labels)
+    if unknown:
+        told = ", ".join(f"{label} ({count})" for label, count in unknown.most_common(10))
+        known = ", ".join(recognizer.batcher.labels)
+        err.print(visible(f"labels that the model does not have count as missed: {told}; it has {known}"), markup=False)
     return recognizer, recognizer.judged_by(gold, parts.labels), recognizer.inputs(gold, is_raw=parts.is_raw)
 
 

@@ -53,6 +53,21 @@ class TestJsonl:
         assert places([document]) == [("a b c", [(((0, 1), (2, 3)), "X"), (((0, 1),), "Y")])]
         assert document.id == "x:1"
 
+    def test_keys_of_other_tools(self, tmp_path):
+        heard = []
+        path = put(
+            tmp_path, "x.jsonl", '{"text": "a b", "spans": [{"start": 0, "end": 1}]}\n{"text": "a", "entitys": []}'
+        )
+        list(read(path, "jsonl", watch=Watch(heard.append)))
+        assert [problem.message for problem in heard] == [
+            "no entities, and the key 'spans' is not read",
+            "unknown key 'entitys'",
+        ]
+
+    def test_a_slip_in_an_entity_does_not_change_the_format(self, tmp_path):
+        path = put(tmp_path, "x.jsonl", '{"text": "a", "entities": [{"fragment": [[0, 1]], "label": "X"}]}')
+        assert guess(path) == "jsonl"
+
     def test_sentences_with_words_of_the_document(self, tmp_path):
         record = {"sentences": [["a", "b"], ["c", "d"]], "entities": [{"fragments": [[2, 4]], "label": "X"}]}
         assert places([self.one(tmp_path, record)]) == [("a b", []), ("c d", [(((0, 2),), "X")])]

@@ -145,7 +145,8 @@ def _json_kind(source: Source) -> str:
             return name
     entities = first.get("entities")
     entity = entities[0] if isinstance(entities, list) and entities else None
-    if "doc_text" in first or ("text" in first and isinstance(entity, dict) and "fragments" not in entity):
+    has_starts = isinstance(entity, dict) and any(key.startswith("start") for key in entity)
+    if "doc_text" in first or ("text" in first and has_starts):
         return "offsets"
     is_spert = "tags" in first or "orig_id" in first or (isinstance(entity, dict) and "type" in entity)
     return "spert" if "tokens" in first and is_spert else "jsonl"

@@ -61,6 +61,7 @@ _SHAPE: TypeAdapter[_Text | _Words] = TypeAdapter(
     Annotated[Annotated[_Text, Tag(UNION_TAGS[0])] | Annotated[_Words, Tag(UNION_TAGS[1])], Discriminator(_kind)]
 )
 _KNOWN = {*_Text.model_fields, *_Words.model_fields}
+_FOREIGN = {"spans", "label", "labels", "annotations"}  # where other tools have entities
 _ALIKE = 0.85  # how near a key must be to a known one to be taken for a slip
 _ENTITY_ALIKE = 0.8  # nobody has keys of their own there
 
@@ -72,6 +73,9 @@ def read(source: Source, *, language: str = "en", without_entities: bool = False
             record.entities = []
         for key, meant in _slips(record):
             source.error(f"unknown key {key!r}", line=line, fix=f"did you mean {meant!r}?")
+        if not record.entities and (foreign := _FOREIGN & (record.model_extra or {}).keys()):
+            message = f"no entities, and the key {min(foreign)!r} is not read"
+            source.warning(message, line=line, fix="name them `entities`, as docs/json-lines.md says")
         name = source.id_at(line) if record.id is None else str(record.id)
         yield from source.made(line, _document, name, record, language)
 
@@ -79,7 +83,8 @@ def read(source: Source, *, language: str = "en", without_entities: bool = False
 def _slips(record: _Text | _Words) -> Iterator[tuple[str, str]]:
     """Keys that look like misspelt known ones, and what was meant."""
     for key in record.model_extra or ():
-        if meant := nearest(key, _KNOWN - record.model_fields_set, _ALIKE):
+        unused = _KNOWN - record.model_fields_set
+        if meant := nearest(key, unused, _ALIKE) or nearest(key, unused & {"entities"}, _ENTITY_ALIKE):
             yield key, meant
     for entity in record.entities:
         for key in entity.model_extra or ():
