@@ -677,7 +677,7 @@ class TestBadInput:
         notes = " ".join(Run(settings_of(settings, "test"), tmp_path / "run").notes())
         assert "1 entities of train are discontinuous; sequence finds none" in notes
         assert "1 entities of train have the very words of another" in notes
-        assert "tags hold one layer" in notes
+        assert "sequence finds one layer" in notes
 
     def test_a_disk_that_is_full_while_saving(self, tmp_path, tiny_transformer):
         """A limit on the size of files stands in for the disk: the old model stays, and one line says why."""

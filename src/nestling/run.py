@@ -29,6 +29,7 @@ from nestling.data.statistics import nesting
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.given import given_spans
 from nestling.evaluation.scores import score
+from nestling.heads import HEADS
 from nestling.heads.head import Labeller
 from nestling.memory import release
 from nestling.settings import DataSettings, Settings, settings_of
@@ -178,19 +179,20 @@ class Run:
     def _beyond(self) -> Iterator[str]:
         """What of train no head of its kind can express, and context that there is none of."""
         answer = self.settings.answer
+        head = HEADS[answer][0]
         sentences = [sentence for document in self.corpus.train for sentence in document.sentences]
         gapped = sum(entity.is_discontinuous for sentence in sentences for entity in sentence.entities)
-        if gapped and answer != "grid":
-            yield f"{gapped} entities of train are discontinuous; {answer} finds none such, grid does"
+        if gapped and not head.finds_gaps:
+            able = ", ".join(name for name, (own, _) in HEADS.items() if own.finds_gaps)
+            yield f"{gapped} entities of train are discontinuous; {answer} finds none such, {able} does"
         twice = sum(len(s.entities) - len({e.fragments for e in s.entities}) for s in sentences)
         if twice:
             yield f"{twice} entities of train have the very words of another; one label a span is learnt"
-        is_flat = self.settings.decoding.rule == "flat"
-        if answer == "sequence" or is_flat:
-            inner = sum(nesting(sentence.entities).inner for sentence in sentences)
-            if inner:
-                why = "tags hold one layer" if answer == "sequence" else 'decoding.rule = "flat" keeps one layer'
-                yield f"{inner} entities of train lie inside others; {why}"
+        inner = sum(nesting(sentence.entities).inner for sentence in sentences)
+        if inner and not head.finds_nested:
+            yield f"{inner} entities of train lie inside others; {answer} finds one layer"
+        elif inner and self.settings.decoding.rule == "flat":
+            yield f'{inner} entities of train lie inside others; decoding.rule = "flat" keeps one layer'
         if self.settings.data.also and self.settings.heads.get("two_stage", {}).get("filters_labels") is False:
             yield "two_stage: labels that a corpus does not have are no proposals there; filters_labels mends it"
         if self.recognizer.room and all(len(document.sentences) < 2 for document in self.corpus.train):

@@ -52,6 +52,8 @@ class Reading:
 class FragmentsHead(nn.Module):
     """An LSTM each way, attention, and one linear layer."""
 
+    finds_nested, finds_gaps = True, False
+
     def __init__(self, size: int, labels: Labels, settings: FragmentsSettings) -> None:
         super().__init__()
         if settings.widest is None:

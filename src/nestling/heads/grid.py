@@ -51,6 +51,8 @@ class Grid:
 class GridHead(nn.Module):
     """What the two words are, how far apart, and what lies between them; one hidden layer."""
 
+    finds_nested, finds_gaps = True, True
+
     def __init__(self, size: int, labels: Labels, settings: GridSettings) -> None:
         super().__init__()
         if settings.reach is None:

@@ -58,6 +58,17 @@ class Head(Protocol):
         ...
 
 
+class Kind(Protocol):
+    """The class of a head: what makes one for words of a size, and what it can find."""
+
+    finds_nested: bool  # entities inside others
+    finds_gaps: bool  # entities of several fragments
+
+    def __call__(self, size: int, labels: Labels, settings: Any) -> nn.Module:
+        """A head."""
+        ...
+
+
 Given = tuple[int, tuple[Span, ...]]  # the number of its sentence, and its fragments
 
 

@@ -40,6 +40,8 @@ class Tagged:
 class SequenceHead(nn.Module):
     """One linear layer to tags, and transitions between them if they are to be chosen together."""
 
+    finds_nested, finds_gaps = False, False
+
     def __init__(self, size: int, labels: Labels, settings: SequenceSettings) -> None:
         super().__init__()
         self.layer = settings.layer

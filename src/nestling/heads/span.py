@@ -47,6 +47,8 @@ class Spans:
 class SpanHead(nn.Module):
     """The span features that are wanted, and one linear layer over them."""
 
+    finds_nested, finds_gaps = True, False
+
     def __init__(self, size: int, labels: Labels, settings: SpanSettings) -> None:
         super().__init__()
         if settings.widest is None:

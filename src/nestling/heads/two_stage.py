@@ -114,6 +114,8 @@ class SpanLayers(nn.Module):
 class TwoStageHead(nn.Module):
     """A filter and a regressor, either of which may be missing, and a classifier."""
 
+    finds_nested, finds_gaps = True, False
+
     def __init__(self, size: int, labels: Labels, settings: TwoStageSettings) -> None:
         super().__init__()
         self.labels, self.settings, self.widths = labels, settings, frozenset(settings.windows)
