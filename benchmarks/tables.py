@@ -144,6 +144,11 @@ def main() -> None:
             print(f"{path.name} is in no table")
 
 
+def _sentence(about: str) -> str:
+    """With a capital, where it begins with an ordinary letter: α stays."""
+    return about[0].upper() + about[1:] if about[0].isascii() else about
+
+
 def section(name: str, about: str, columns: dict[str, str], title: str | None = None) -> str:
     own = [record for record in records(name) if any(record.get(key) is not None for key in columns)]
     if not own:
@@ -155,7 +160,7 @@ def section(name: str, about: str, columns: dict[str, str], title: str | None = 
     own.sort(key=lambda record: places.index(record["corpus"]))
     experiment = EXPERIMENTS.get(name)
     paper = experiment.paper if experiment else {}
-    said = f"{experiment.about[0].upper()}{experiment.about[1:]} ({experiment.source})." if experiment else ""
+    said = f"{_sentence(experiment.about)} ({experiment.source})." if experiment else ""
     rows = {key: [r for r in own if key_of(r) == key] for key in dict.fromkeys(map(key_of, own))}
     shown = {key: head for key, head in columns.items() if any(r.get(key) is not None for r in own)}
     has_paper = any((corpus, model) in paper for corpus, model, *_ in rows)

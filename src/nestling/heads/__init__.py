@@ -1,7 +1,7 @@
 """Words → candidates: one paper's head, one file.
 
-To add a head: write `heads/<name>.py` with its settings and a module that has `forward`, `loss` and `candidates` and says what it finds
-(see `head.py`), and name both here.
+To add a head: write `heads/<name>.py` with its settings and a module that has `forward`, `loss` and `candidates` and
+says what it finds (see `head.py`), and name both here.
 """
 
 from pydantic import BaseModel

@@ -1,4 +1,4 @@
-"""SeqNER: a BIO tag for every word. Bundling Learning (Zhang et al.), section 3.1.2, equations 5 to 11.
+"""SeqNER: a BIO tag for every word. Bundling Learning (Ji et al., 2022), section 3.1.2, equations 5 to 11.
 
 Tags hold flat entities. Where gold overlaps, the outermost (or innermost) layer is what this head learns, and the rest
 is beyond it. Tags that go on from nothing start an entity, as everywhere in nestling. An entity's score is the product

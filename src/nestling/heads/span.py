@@ -1,4 +1,4 @@
-"""SpanNER: a label, or none, for every span of up to ε words. Bundling Learning (Zhang et al.), section 3.1.3.
+"""SpanNER: a label, or none, for every span of up to ε words. Bundling Learning (Ji et al., 2022), section 3.1.3.
 
 A span is its first and last words (boundary, equation 13), the maximum over its words and the sentence (pooling, 14),
 or both (hybrid, 15), always with a vector for its width; one linear layer classifies it (16). That layer is applied to
