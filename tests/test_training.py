@@ -397,7 +397,7 @@ def test_resuming_takes_over_no_folder_of_others(tmp_path):
 
 def test_what_was_being_saved_when_a_run_was_killed_goes_away(tmp_path):
     settings = table(tmp_path, {"span": {}}, epochs=1)
-    left = tmp_path / "run" / "training" / ".state.new.safetensors.abcdef"
+    left = tmp_path / "run" / "training" / ".state-1.new.safetensors.abcdef"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     trained(tmp_path, settings, resume=True)
@@ -419,6 +419,15 @@ def test_a_head_that_cannot_be_measured_so_is_told_at_once(tmp_path):
 def test_data_from_two_places(data, message):
     with pytest.raises(SettingsError, match=message):
         settings_of({"data": data, "heads": {"span": {}}}, "test")
+
+
+def test_files_are_found_beside_the_configuration_too(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "train.jsonl").write_text("")
+    (tmp_path / "mine" / "my.toml").write_text('[data]\ntrain = "train.jsonl"\ndev = "dev.jsonl"\n[heads.span]\n')
+    monkeypatch.chdir(tmp_path)
+    data = load_settings(tmp_path / "mine" / "my.toml").data
+    assert (data.train, data.dev) == (str(tmp_path / "mine" / "train.jsonl"), "dev.jsonl")
 
 
 def test_a_run_that_was_stopped_at_its_last_step_gets_its_card(tmp_path):

@@ -307,7 +307,7 @@ def _digest(path: Path) -> str:
 
 def _remove_others(folder: Path, name: str, kept: str) -> None:
     """Removes older tensors of a name, and what was being written when a run was killed."""
-    for pattern in (f"{name}-*.safetensors", f"{name}.new.safetensors", f".{name}.new.safetensors.*"):
+    for pattern in (f"{name}-*.safetensors", f"{name}*.new.safetensors", f".{name}*.new.safetensors.*"):
         for path in folder.glob(pattern):
             if path.name != kept:
                 path.unlink()

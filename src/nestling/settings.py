@@ -259,7 +259,15 @@ def load_settings(path: Path | str, changes: Sequence[str] = ()) -> Settings:
         raise SettingsError(f"{path}: not TOML: {error}") from None
     for change in changes:
         table = _changed(table, change)
-    return settings_of(table, str(path))
+    settings = settings_of(table, str(path))
+    return settings.model_copy(update={"data": _found_beside(settings.data, path.parent)})
+
+
+def _found_beside(data: DataSettings, folder: Path) -> DataSettings:
+    """Files that are not there from where we are, but are from the configuration's folder, are those."""
+    given = {part: getattr(data, part) for part in ("train", "dev", "test")}
+    found = {p: str(folder / own) for p, own in given.items() if own and not Path(own).exists()}
+    return data.model_copy(update={part: own for part, own in found.items() if Path(own).exists()})
 
 
 def settings_of(table: Mapping[str, Any], where: str) -> Settings:
