@@ -15,7 +15,9 @@ from records import add
 from nestling.cards import megabytes_of
 from nestling.checkpoint import load, load_model, model_folders, model_path
 from nestling.data import corpora
-from nestling.evaluation.scores import score
+from nestling.evaluation.calibration import calibration_of
+from nestling.evaluation.comparison import compare
+from nestling.evaluation.scores import scores_of
 
 
 def main() -> None:
@@ -36,7 +38,8 @@ def judge(name: str, corpus: str) -> None:
     began = time.process_time()
     found = list(recognizer.pipe(inputs))
     seconds = time.process_time() - began
-    scores = score(recognizer.judged_by(gold, corpora.find(corpus).labels), found)
+    comparison = compare(recognizer.judged_by(gold, corpora.find(corpus).labels), found)
+    scores, calibration = scores_of(comparison), calibration_of(comparison)
     interval = scores.interval()
     add(
         {
@@ -51,6 +54,7 @@ def judge(name: str, corpus: str) -> None:
             "f1": round(scores.strict.f1, 2),
             "f1_low": round(interval.low, 2),
             "f1_high": round(interval.high, 2),
+            "calibration_error": round(calibration.error, 2) if calibration else None,
             "words_per_cpu_second": round(sum(len(s) for d in inputs for s in d.sentences) / seconds, 1),
             "megabytes": megabytes_of(model_path(name)),
             "command": " ".join(["python", "benchmarks/models.py", *sys.argv[1:]]),

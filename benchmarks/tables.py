@@ -26,7 +26,9 @@ like. Several seeds: the mean ± the standard deviation.
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 INTERVAL = {"f1_low": "F1 from", "f1_high": "to"}
 LEAD = {"shipped_f1": "F1 of the shipped model", "lead": "its lead", "lead_low": "from", "lead_high": "to"}
-SHIPPED = INTERVAL | {"words_per_cpu_second": "words/CPU-s", "megabytes": "MB"}
+SHIPPED = (
+    INTERVAL | {"calibration_error": "scores off by, %"} | {"words_per_cpu_second": "words/CPU-s", "megabytes": "MB"}
+)
 GROUPS = {"f1_1_4": "1–4 words", "f1_5_9": "5–9", "f1_10_up": "10 or more", "f1_never_enumerated": "never enumerated"}
 GAPS = {"f1_discontinuous": "discontinuous only", "f1_beside_discontinuous": "in sentences with one"}
 TOOK = {"train_seconds": "seconds of training"}

@@ -21,7 +21,7 @@ from nestling.heads import HEADS
 from nestling.nn.encoders import Transformer
 from nestling.run import Run, load_corpus
 from nestling.settings import load_settings, settings_of
-from nestling.training import rate_at
+from nestling.training import Average, rate_at
 from nestling.types import Document, Entity, Span
 from tests.conftest import ROOT
 
@@ -304,8 +304,22 @@ def weights(folder):
     return load_model(folder).model.state_dict()
 
 
-def test_a_run_that_is_cut_and_resumed_ends_like_one_that_was_not(tmp_path):
-    settings = table(tmp_path, {"sequence": {}, "span": {}}, epochs=4)
+def test_weights_are_averaged_by_hand():
+    model = torch.nn.Linear(1, 1, bias=False)
+    model.weight.data.fill_(1.0)
+    average = Average(model, 0.5)
+    for step, value in enumerate((2.0, 4.0), 1):
+        model.weight.data.fill_(value)
+        average.add(step)  # keeps 1/11, then 2/12
+    mean = (1 / 11 + 2 * 10 / 11) / 6 + 4 * 5 / 6
+    with average.in_place():
+        assert model.weight.item() == pytest.approx(mean)
+    assert model.weight.item() == 4.0
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_a_run_that_is_cut_and_resumed_ends_like_one_that_was_not(tmp_path, average):
+    settings = table(tmp_path, {"sequence": {}, "span": {}}, epochs=4, average=average)
     trained(tmp_path, settings, "whole")
     cut = Run(settings_of(settings, "test"), tmp_path / "cut", save_seconds=0)
     for n, _ in enumerate(cut.steps()):

@@ -228,6 +228,7 @@ def save_state(folder: Path, trainer: Trainer, *, made_from: str, sums: Mapping[
     for name, parameter in trainer.model.named_parameters():
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             tensors[f"{key}.{name}"] = value
+    tensors |= {f"average.{name}": tensor for name, tensor in trainer.average.weights.items()}
     entry = _save_tensors(folder / "training", f"state-{trainer.progress.step}", tensors)
     state = {"progress": asdict(trainer.progress), "tensors": entry, "made_from": made_from, "sums": sums}
     _write_json(folder / "training" / "state.json", state)
@@ -248,6 +249,8 @@ def load_state(folder: Path, trainer: Trainer, *, made_from: str) -> dict[str, A
         }
         if moments:
             trainer.optimizer.state[parameter] = moments
+        if name in trainer.average.weights:
+            trainer.average.weights[name].copy_(tensors.get(f"average.{name}", parameter.detach()))
     try:
         trainer.progress = Progress(**state["progress"])
     except (KeyError, TypeError):

@@ -140,7 +140,8 @@ class Run:
             if step.score is not None and self.is_main:
                 self._record(step)
                 if step.is_best:
-                    save_weights(self.folder, self.built.model.state_dict())
+                    with self.trainer.average.in_place():
+                        save_weights(self.folder, self.built.model.state_dict())
             if step.score is not None:
                 self.sums = Sums()
                 release()

@@ -5,6 +5,7 @@ and resumed ends with the weights of one that was not.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -37,6 +38,12 @@ class TrainingSettings(BaseModel):
     clip: float = Field(default=1.0, gt=0)
     measure: Literal["f1", "given_spans"] = Field(
         default="f1", description="of dev, picks the best epoch: strict F1, or the accuracy of labels of given spans"
+    )
+    average: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="what the mean of weights keeps of itself at each step, which is what is judged and saved; 0: none",
     )
     patience: int | None = Field(default=None, ge=1, description="epochs without a better dev score before it stops")
     seed: int = Field(default=0, ge=0, lt=2**32)
@@ -87,6 +94,35 @@ def optimizer_of(model: Model, settings: TrainingSettings) -> torch.optim.AdamW:
     )
 
 
+class Average:
+    """The running mean of the weights that are trained (Polyak averaging); the last ones count most."""
+
+    def __init__(self, model: nn.Module, keeps: float) -> None:
+        self.model, self.keeps = model, keeps
+        self.weights = {name: p.detach().clone() for name, p in model.named_parameters() if p.requires_grad and keeps}
+
+    def add(self, step: int) -> None:
+        """Counts the weights as they are behind a step; those of the first steps are soon forgotten."""
+        keeps = min(self.keeps, step / (step + 10))
+        for name, parameter in self.model.named_parameters():
+            if name in self.weights:
+                self.weights[name].lerp_(parameter.detach(), 1 - keeps)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The model has the mean while the block runs."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    def _swap(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            if name in self.weights:
+                parameter.data, self.weights[name] = self.weights[name], parameter.data
+
+
 def rate_at(share: float, warm_up: float) -> float:
     """What rates are multiplied by when this share of training is done: up to 1, then down to 0, both linearly."""
     if share < warm_up:
@@ -108,6 +144,7 @@ class Trainer:
         self.model, self.passages, self.batcher, self.settings = model, made, batcher, settings
         self.accelerator = accelerator or Accelerator(cpu=True)
         self.optimizer = optimizer_of(model, settings)
+        self.average = Average(model, settings.average)
         self.progress = Progress()
 
     def steps(self, evaluate: Callable[[], float]) -> Iterator[Step]:
@@ -127,9 +164,12 @@ class Trainer:
                 self._set_rates(len(batches))
                 losses = self._learn(wrapped, optimizer, batch)
                 self.progress = replace(self.progress, batch=self.progress.batch + 1, step=self.progress.step + 1)
+                self.average.add(self.progress.step)
                 yield Step(self.progress, losses, sum(passage.words for passage in batch), len(batches))
             self.model.eval()
-            yield self._scored(evaluate(), len(batches))
+            with self.average.in_place():
+                score = evaluate()
+            yield self._scored(score, len(batches))
 
     def _learn(
         self, wrapped: nn.Module, optimizer: torch.optim.Optimizer, batch: Sequence[Passage]
