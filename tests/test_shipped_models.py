@@ -1,5 +1,6 @@
 """The models that come with nestling, tried as a new user would."""
 
+import json
 from functools import cache
 
 import pytest
@@ -24,6 +25,12 @@ def test_they_are_small_and_have_a_card_with_scores(name):
     assert 0 < figures["megabytes"] <= 25
     assert figures["scores"]
     assert figures["labels"] == list(model(name).batcher.labels)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_learnt_from_text_as_they_meet_it(name):
+    """Words that are cut at the borders of gold are easy to learn from, and are not what users have."""
+    assert json.loads((model_path(name) / "card.json").read_text(encoding="utf-8"))["from_raw_text"]
 
 
 def test_all_of_them_are_small():
