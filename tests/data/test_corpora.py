@@ -184,7 +184,7 @@ def test_what_is_held_out_depends_on_ids_alone():
 
 def test_where_corpora_are(tmp_path, monkeypatch):
     monkeypatch.delenv("NESTLING_DATA", raising=False)
-    with pytest.raises(DataError, match="say --root DIR, or set NESTLING_DATA to the folder that holds litbank/"):
+    with pytest.raises(DataError, match="set NESTLING_DATA to the folder that holds litbank/, or say --root DIR"):
         corpora.load("litbank", "dev")
     monkeypatch.setenv("NESTLING_DATA", str(tmp_path))
     with pytest.raises(DataError, match="the corpus litbank is not there"):

@@ -107,9 +107,8 @@ def folder_of(name: str, root: Path | str | None = None) -> Path:
     """The folder of a corpus below the root that is given or that NESTLING_DATA names."""
     root = root or os.environ.get(ROOT_VARIABLE)
     if not root:
-        fix = (
-            f"set {ROOT_VARIABLE} to the folder that holds {find(name).folder}/, or name it: --root, of train data.root"
-        )
+        place = f"the folder that holds {find(name).folder}/"
+        fix = f"set {ROOT_VARIABLE} to {place}, or say --root DIR (in training data.root)"
         raise DataError(f"where the corpus {name} is, is not known", fix=fix)
     folder = Path(root) / find(name).folder
     if not folder.is_dir():
