@@ -129,6 +129,8 @@ def show(
         shown += 1
         if shown == limit:
             break
+    if not shown:
+        err.print("there are no such sentences", markup=False)
 
 
 def _sentences(corpus: Named) -> Iterator[tuple[Document, int]]:
