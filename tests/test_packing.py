@@ -174,3 +174,8 @@ def test_damage_is_told(tmp_path, tiny_transformer):
         (tmp_path / "small" / "manifest.json").write_text(json.dumps(manifest | change))
         with pytest.raises(CheckpointError, match=message):
             load(tmp_path / "small")
+
+
+def test_levels_without_scales_are_refused():
+    with pytest.raises(CheckpointError, match="the scales of w are missing"):
+        unpack({"w": torch.ones(2, 3, dtype=torch.int8)}, [], {})

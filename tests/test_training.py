@@ -304,6 +304,18 @@ def weights(folder):
     return load_model(folder).model.state_dict()
 
 
+def test_a_step_that_a_scaler_leaves_out_stops_nothing(tmp_path, monkeypatch):
+    """In fp16 gradients overflow now and then; the scaler passes such a step over and tries a lower scale."""
+    run = Run(settings_of(table(tmp_path, {"span": {}}, epochs=1), "test"), tmp_path / "run")
+    run.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=float("inf"))
+    monkeypatch.setattr(
+        run.accelerator, "unscale_gradients", lambda: run.accelerator.scaler.unscale_(run.trainer.optimizer)
+    )
+    before = {name: value.clone() for name, value in run.built.model.state_dict().items()}
+    next(run.steps())
+    assert all(torch.equal(before[name], value) for name, value in run.built.model.state_dict().items())
+
+
 def test_weights_are_averaged_by_hand():
     model = torch.nn.Linear(1, 1, bias=False)
     model.weight.data.fill_(1.0)

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from nestling.evaluation.calibration import best_threshold, calibration_of
 from nestling.evaluation.comparison import Comparison, Found, compare
-from nestling.evaluation.scores import scores_of
+from nestling.evaluation.scores import score, scores_of
 from nestling.recognizer import Decoder, Recognizer, log_odds
 from nestling.types import Document
 
@@ -35,17 +35,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What was tried, best first; F1 and calibration error (in per cent) of the model as it was and of the best."""
+    """What was tried, best first, and the first of them calibrated; F1 and calibration error (%) before and with it."""
 
+    trials: list[Trial]  # with thresholds of scores as the head gives them
+    best: Trial
     f1_before: float
     error_before: float
-    trials: tuple[Trial, ...]
     error: float
-
-    @property
-    def best(self) -> Trial:
-        """The first of the trials."""
-        return self.trials[0]
 
     @property
     def is_better(self) -> bool:
@@ -65,7 +61,7 @@ def tune(
         found = [by_label(gold, candidates, found[0]), *found]
     best = calibrated(gold, candidates, found[0])
     after = compare(gold, _decoded(candidates, best.decoder))
-    return Tuned(scores_of(before).strict.f1, _error(before), (best, *found[1:]), _error(after))
+    return Tuned(found, best, scores_of(before).strict.f1, _error(before), _error(after))
 
 
 def everything(recognizer: Recognizer, inputs: Iterable[Document]) -> list[Document]:
@@ -107,7 +103,7 @@ def by_label(gold: Sequence[Document], candidates: Sequence[Document], trial: Tr
         given = [found for found in comparison.given if found.label == label]
         thresholds[label] = best_threshold(_scores(given), _is_right(given), wanted)[0]
     decoder = replace(trial.decoder, thresholds=thresholds)
-    return Trial(decoder, round(scores_of(compare(gold, _decoded(candidates, decoder))).strict.f1, 4))
+    return Trial(decoder, round(score(gold, _decoded(candidates, decoder)).strict.f1, 4))
 
 
 def calibrated(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:
@@ -120,8 +116,7 @@ def calibrated(gold: Sequence[Document], candidates: Sequence[Document], trial: 
     scale, shift = _fitted(np.array([log_odds(found.score) for found in given]), is_right.astype(float))
     fitted = replace(plain, scale=scale, shift=shift)
     thresholds = {label: fitted.calibrated(threshold) for label, threshold in plain.thresholds.items()}
-    threshold = fitted.calibrated(plain.threshold) if plain.threshold else 0.0
-    return Trial(replace(fitted, threshold=threshold, thresholds=thresholds), trial.f1)
+    return Trial(replace(fitted, threshold=fitted.calibrated(plain.threshold), thresholds=thresholds), trial.f1)
 
 
 def _fitted(odds: NDArray[np.float64], is_right: NDArray[np.float64]) -> tuple[float, float]:

@@ -48,6 +48,10 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     assert "Trained on gold.jsonl" in told  # not where it lies
     code, output, _ = nestling("evaluate", tmp_path / "run", GOLD, "--json")
     assert (code, json.loads(output)["strict"]["f1"] > 80) == (0, True)
+    (tmp_path / "other.jsonl").write_text('{"tokens": ["Ann"], "entities": [{"fragments": [[0, 1]], "label": "ZZZ"}]}')
+    assert (
+        "does not have count as missed: ZZZ (1)" in nestling("evaluate", tmp_path / "run", tmp_path / "other.jsonl")[2]
+    )
     code, output, _ = nestling("predict", "-m", tmp_path / "run", "Ines Calder ran Eastmere.", "It rained.")
     first, second = map(json.loads, output.splitlines())
     assert (code, first["text"], second["id"]) == (0, "Ines Calder ran Eastmere.", "1")
@@ -62,7 +66,7 @@ def test_train_evaluate_and_predict(nestling, config, tmp_path, monkeypatch):  #
     ("typed", "texts"),
     [
         (b"\xef\xbb\xbfIt rained.\r\n\r\nAnn ran.\r\n", ["It rained.", "Ann ran."]),
-        (b'{"id": 0, "text": "It rained."}\n', ["It rained."]),
+        (b'{ "id": 0, "text": "It rained."}\n', ["It rained."]),
         (b'\n{"tokens": ["Ann", "ran"], "entities": [{"fragments": [[0, 1]], "label": "X"}]}\n', ["Ann ran"]),
     ],
 )

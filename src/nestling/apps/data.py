@@ -170,8 +170,7 @@ def check(
             corpus.problems.append(Problem(str(error.path or name), error.line, error.message, error.fix, "error"))
     corpus.problems.extend(_across(source, documents))
     if corpus.is_raw:
-        own = corpora.CORPORA[source].language if source in corpora.CORPORA else "en"
-        corpus.problems.extend(_inside_words(source, documents, language or own))
+        corpus.problems.extend(_inside_words(source, documents, corpus.language))
     errors = sum(problem.severity == "error" for problem in corpus.problems)
     if as_json:
         print_json([asdict(problem) for problem in corpus.problems])

@@ -121,7 +121,7 @@ def tune_decoding(
     if as_json:
         rows: list[dict[str, Any]] = [{"f1": trial.f1, **asdict(trial.decoder)} for trial in tuned.trials]
         errors = {"calibration_error_before": tuned.error_before, "calibration_error": tuned.error}
-        print_json({"before": round(tuned.f1_before, 4), "trials": rows, **errors})
+        print_json({"before": round(tuned.f1_before, 4), "trials": rows, "best": asdict(tuned.best.decoder), **errors})
         return
     _print_tuned(tuned, is_kept=tuned.is_better and not dry_run)
 
@@ -130,7 +130,9 @@ def _print_tuned(tuned: Any, *, is_kept: bool) -> None:
     header = ["method", "threshold δ", "decay u", "overlap k", "F1"]
     rows = [[t.decoder.method, f"{t.decoder.threshold:.3f}", *_nms(t.decoder), f"{t.f1:.2f}"] for t in tuned.trials]
     out.print(table("", header, rows[:10]), "")
-    for label, threshold in tuned.best.decoder.thresholds.items():
+    fitted = tuned.best.decoder
+    out.print(f"with fitted scores, the threshold is {fitted.threshold:.3f}", markup=False)
+    for label, threshold in fitted.thresholds.items():
         out.print(f"threshold of {visible(label)}: {threshold:.3f}", markup=False)
     out.print(f"F1 {tuned.f1_before:.2f} as the model was, {tuned.best.f1:.2f} at best", markup=False)
     errors = f"{tuned.error_before:.1f} % as the model was, {tuned.error:.1f} % at best"

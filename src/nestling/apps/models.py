@@ -1,6 +1,7 @@
 """`nestling train`, `evaluate` and `predict`. What needs torch is imported when a command runs: torch takes seconds."""
 
 import json
+import re
 import statistics
 import sys
 import time
@@ -18,7 +19,7 @@ from nestling.apps.sources import Reading, named, one_part
 from nestling.apps.tables import score_tables
 from nestling.apps.terminal import Painter, err, out, visible
 from nestling.data.files import STDIN, Source
-from nestling.data.formats import jsonl
+from nestling.data.formats import JSON_SUFFIXES, jsonl
 from nestling.decoding import Rule
 from nestling.errors import DataError
 from nestling.evaluation.given import GivenSpans, given_spans, labelled_documents
@@ -246,7 +247,7 @@ def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | D
     source = Source(Path(path))
     if source.path == STDIN and _is_json(sys.stdin.buffer):
         yield from jsonl.read(source, language=language, without_entities=True)
-    elif Path(path).suffix in (".jsonl", ".jsonlines", ".ndjson", ".json"):
+    elif Path(path).suffix in JSON_SUFFIXES:
         parts = named(path, Reading(language=language))
         for document in (document for part in parts.parts for document in parts.stream(part)):
             yield parse(document.text, id=document.id, language=language) if parts.is_raw else document
@@ -256,4 +257,4 @@ def _lines(path: str | None, language: str, has_texts: bool) -> Iterator[str | D
 
 def _is_json(stream: Any) -> bool:
     """Whether what comes first is the start of a JSON object; nothing is taken from the stream."""
-    return bool(stream.peek(1).lstrip()[:2] == b'{"')
+    return re.match(rb'\s*{\s*"', stream.peek(1)) is not None

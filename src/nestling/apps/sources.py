@@ -33,6 +33,7 @@ class Named:
     parts: Mapping[str, Callable[[Watch], Iterable[Document]]]
     unit: Unit
     is_raw: bool = False  # texts without words
+    language: str = "en"
     labels: tuple[str, ...] = ()  # that were looked for, where that is known
     sizes: Mapping[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -130,6 +131,7 @@ def _files(name: str, path: Path, how: Reading) -> Named:
         {part: reader(place) for part, place in found.items()},
         corpora.unit_of(FORMATS[format].is_raw),
         raw,
+        how.language or "en",
         sizes=sizes,
     )
 
@@ -145,7 +147,9 @@ def _corpus(name: str, how: Reading) -> Named:
 
     parts = corpora.parts_of(name, shipped=how.shipped)
     corpus = corpora.find(name)
-    return Named(name, {part: reader(part) for part in parts}, corpus.unit, corpus.is_raw, corpus.labels)
+    return Named(
+        name, {part: reader(part) for part in parts}, corpus.unit, corpus.is_raw, corpus.language, corpus.labels
+    )
 
 
 def _parts(path: Path) -> dict[str, Path]:

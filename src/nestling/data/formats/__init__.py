@@ -64,6 +64,7 @@ FORMATS: dict[str, Format] = {
     "knowtator": Format("Knowtator's XML, as in CRAFT", knowtator.read, is_raw=True),
 }
 
+JSON_SUFFIXES = (".json", ".jsonl", ".jsonlines", ".ndjson")
 _SUFFIXES = {
     ".ann": "brat",
     ".jsonl": "jsonl",
@@ -115,7 +116,7 @@ def guess(path: Path) -> str:
         return "knowtator"
     if path.suffix == ".txt" and path.with_suffix(".ann").exists():
         return "brat"
-    if path.is_file() and path.suffix in (".json", ".jsonl", ".jsonlines", ".ndjson"):  # a pipe is read only once
+    if path.is_file() and path.suffix in JSON_SUFFIXES:  # a pipe is read only once
         return _json_kind(Source(path))
     return "jsonl" if path.suffix == ".json" else _by_suffix(path) or "column"
 
