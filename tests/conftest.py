@@ -36,7 +36,7 @@ def tiny_transformer(tmp_path_factory) -> Path:
     pieces = [
         f"{prefix}{c}" for prefix in ("", "##") for c in string.ascii_letters + string.digits + string.punctuation
     ]
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *pieces, "##ing", "the", "##er"]
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces, "##ing", "the", "##er"]
     tokenizer = Tokenizer(WordPiece({name: n for n, name in enumerate(names)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     fast = PreTrainedTokenizerFast(
@@ -45,6 +45,7 @@ def tiny_transformer(tmp_path_factory) -> Path:
         cls_token="[CLS]",
         sep_token="[SEP]",
         pad_token="[PAD]",
+        mask_token="[MASK]",
         model_max_length=64,
     )
     torch.manual_seed(0)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
-from nestling.checkpoint import load, load_model
+from nestling.checkpoint import load
 from nestling.data.formats import write
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.scores import score
@@ -24,41 +24,7 @@ from nestling.settings import load_settings, settings_of
 from nestling.training import Average, rate_at
 from nestling.types import Document, Entity, Span
 from tests.conftest import ROOT
-
-TOWNS, PEOPLE = ("Rome", "Oslo", "Lima", "Bonn"), ("Ann", "Bob", "Eve", "Tom")
-
-
-FLAT = (Entity.at(0, 1, "PER"), Entity.at(3, 5, "LOC"))
-NESTED = (*FLAT, Entity.at(4, 5, "CITY"))
-GAPPED = (*NESTED, Entity((Span(0, 1), Span(3, 5)), "PAIR"))
-MOST = {"sequence": FLAT, "grid": GAPPED}  # that a head can express; others: NESTED
-
-
-def corpus(entities=FLAT):
-    """Eight sentences that a model can learn by heart."""
-    made = []
-    for n in range(8):
-        words = [PEOPLE[n % 4], "lives", "in", "old", TOWNS[(n * 3) % 4], "now" if n % 2 else "."]
-        made.append(Document.of_words(f"d{n}", [(words, entities)]))
-    return made
-
-
-def table(folder, heads, encoder=None, *, entities=FLAT, rule="flat", **training):
-    write(corpus(entities), folder / "data.jsonl")
-    return {
-        "data": {"train": str(folder / "data.jsonl"), "dev": str(folder / "data.jsonl")},
-        "encoder": encoder
-        or {"parts": [{"kind": "affixes", "size": 32, "dropout": 0.0}], "top": {"kind": "bilstm", "size": 32}},
-        "heads": heads,
-        "decoding": {"rule": rule},
-        "training": {"epochs": 30, "batch_size": 4, "head_rate": 0.02, "encoder_rate": 0.005, **training},
-    }
-
-
-def trained(folder, settings, name="run", **options):
-    run = Run(settings_of(settings, "test"), folder / name, **options)
-    steps = list(run.steps())
-    return run, steps
+from tests.runs import MOST, NESTED, PEOPLE, TOWNS, corpus, table, trained, transformer, weights
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -90,10 +56,6 @@ def test_gradients_reach_every_parameter(tmp_path, name):
     losses = run.built.model(run.built.batcher.batch(batch), run.built.batcher.targets(batch))
     run.built.model.total({key: loss.total / loss.terms for key, loss in losses.items()}).backward()
     assert [key for key, p in run.built.model.named_parameters() if p.grad is None or not p.grad.any()] == []
-
-
-def transformer(folder, **options):
-    return {"parts": [{"kind": "transformer", "model": str(folder), **options}, {"kind": "characters", "size": 8}]}
 
 
 def test_predictions_do_not_depend_on_batches_or_padding(tmp_path, tiny_transformer, monkeypatch):
@@ -298,10 +260,6 @@ def test_threads_share_a_recogniser(tmp_path, tiny_transformer):
 
 def test_rates_go_up_and_down():
     assert [rate_at(share, 0.1) for share in (0, 0.05, 0.1, 0.55, 1)] == pytest.approx([0, 0.5, 1, 0.5, 0])
-
-
-def weights(folder):
-    return load_model(folder).model.state_dict()
 
 
 def test_a_step_that_a_scaler_leaves_out_stops_nothing(tmp_path, monkeypatch):

@@ -76,8 +76,14 @@ def _special(told: Any) -> dict[str, str]:
     if not isinstance(told, dict):
         return {}
     named = {key: told.get(f"{key}_token") for key in ("cls", "sep", "pad", "unk")}
-    found = {key: value.get("content") if isinstance(value, dict) else value for key, value in named.items()}
-    return {key: str(value) for key, value in found.items()} if all(found.values()) else {}
+    found = {key: _text(value) for key, value in named.items()}
+    return {key: value for key, value in found.items() if value} if all(found.values()) else {}
+
+
+def _text(piece: Any) -> str | None:
+    """A special piece, as a tokenizer's configuration writes it."""
+    text = piece.get("content") if isinstance(piece, dict) else piece
+    return str(text) if text else None
 
 
 def _fill(model: Bert, path: Path) -> bool:
@@ -103,6 +109,7 @@ class FolderTokenizer:
         special = _special(self.settings)
         self.first, self.last = self._number(special["cls"]), self._number(special["sep"])
         self.padding, self.unknown = self._number(special["pad"]), self._number(special["unk"])
+        self.mask = self.tokenizer.token_to_id(_text(self.settings.get("mask_token")) or "")
         self.longest = int(self.settings.get("model_max_length") or 10**9)
 
     def _number(self, piece: str) -> int:
@@ -157,6 +164,7 @@ class HubTokenizer:
         self.last = self._number("sep_token_id", "eos_token_id")
         self.padding = self._number("pad_token_id", "eos_token_id")
         self.unknown = self._number("unk_token_id", "eos_token_id", "sep_token_id")
+        self.mask: int | None = getattr(tokenizer, "mask_token_id", None)
 
     def _number(self, *names: str) -> int:
         for name in names:

@@ -2,14 +2,16 @@
 
 manifest.json, model-….safetensors, settings.json, labels.json, vocabularies.json   the best model so far: `load`
 training/state.json, training/state-….safetensors                                  where training stands: `--resume`
+pretraining/                                                                       the same of hidden words, before it
 metrics.jsonl, log.txt, README.md                                                    what happened
 """
 
 import json
 import logging
+import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +34,8 @@ from nestling.evaluation.scores import score
 from nestling.heads import HEADS
 from nestling.heads.head import Labeller
 from nestling.memory import release
+from nestling.pretraining import FOLDER as PRETRAINING
+from nestling.pretraining import Pretraining
 from nestling.settings import DataSettings, Settings, settings_of
 from nestling.text import parse, resplit
 from nestling.training import Step, Trainer
@@ -93,8 +97,16 @@ class Run:
         self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
         self.sums = Sums()
         self._made_from = digest_of(self.corpus.train)
-        if resume and (folder / "manifest.json").exists():
+        has_begun = resume and (folder / "manifest.json").exists()
+        self.pretraining = self._first_phase(resume) if self.settings.pretraining.epochs and not has_begun else None
+        if has_begun:
             self._go_on()
+
+    def _first_phase(self, resume: bool) -> Pretraining:
+        made = Pretraining(self.built, self.corpus.train, self.corpus.dev_inputs, self.folder, self.accelerator)
+        if resume:
+            made.resume()
+        return made
 
     def _go_on(self) -> None:
         """Puts training where the folder says it stood."""
@@ -127,13 +139,32 @@ class Run:
 
     def steps(self) -> Iterator[Step]:
         """Trains to the end; what is best and where training stands are saved on the way."""
+        if self.pretraining is not None:
+            yield from self._saving(self._pretrain(self.pretraining), self.pretraining.save)
+            self.pretraining = None
         if self.is_main and self.trainer.progress.step == 0:
             self._save_state()  # first, so that a model is never there without it
             save_model(self.folder, self.built)
             processes = f"{self.accelerator.num_processes} process(es) on {self.accelerator.device.type}"
             self._log([processes, *self.corpus.notes, *self.notes()])
-        saved = clock = time.monotonic()
-        step: Step | None = None
+        if self.is_main:
+            shutil.rmtree(self.folder / PRETRAINING, ignore_errors=True)  # what it gave is in the weights now
+        has_learnt = yield from self._saving(self._train(), self._save_state)
+        if self.is_main and (has_learnt or not (self.folder / CARD).exists()):
+            self._write_card()
+
+    def _pretrain(self, own: Pretraining) -> Iterator[Step]:
+        loss = steps = 0.0
+        for step in own.steps():
+            loss, steps = loss + step.losses.get("total", 0.0), steps + bool(step.losses)
+            if step.score is not None and self.is_main:
+                told = f"loss {loss / max(steps, 1):.4f}, {own.measure} {step.score:.2f}"
+                self._log([f"pretraining, epoch {step.progress.epoch}: {told}"])
+                loss = steps = 0.0
+            yield step
+
+    def _train(self) -> Iterator[Step]:
+        clock = time.monotonic()
         for step in self.trainer.steps(self._evaluate):
             clock, before = time.monotonic(), clock
             self.sums.add(step, clock - before)
@@ -145,17 +176,26 @@ class Run:
             if step.score is not None:
                 self.sums = Sums()
                 release()
-            if self.is_main and (step.score is not None or clock - saved > self.save_seconds):
-                self._save_state()
+            yield step
+
+    def _saving(self, steps: Iterator[Step], save: Callable[[], None]) -> Generator[Step, None, bool]:
+        """The same steps, and whether there were any.
+
+        Where they stand is saved behind each epoch, every few minutes, and when no more are wanted.
+        """
+        saved, has_any = time.monotonic(), False
+        for step in steps:
+            has_any = True
+            if self.is_main and (step.score is not None or time.monotonic() - saved > self.save_seconds):
+                save()
                 saved = time.monotonic()
             try:
                 yield step
-            except GeneratorExit:  # whoever asked for steps wants no more
+            except GeneratorExit:
                 if self.is_main:
-                    self._save_state()
+                    save()
                 raise
-        if self.is_main and (step is not None or not (self.folder / CARD).exists()):
-            self._write_card()
+        return has_any
 
     def _save_state(self) -> None:
         save_state(self.folder, self.trainer, made_from=self._made_from, sums=asdict(self.sums))
@@ -232,6 +272,7 @@ class Run:
         )
 
     def _log(self, lines: Sequence[str]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             for line in lines:
                 log.info("%s", line)
@@ -250,10 +291,10 @@ class Run:
 
 def _may_be_of_a_run(folder: Path) -> bool:
     """Whether nobody else's files are in it: it is a run, or one that was stopped before it had a model, or empty."""
-    if (folder / "manifest.json").exists() or (folder / "training" / "state.json").exists():
+    if any((folder / own).exists() for own in ("manifest.json", "training/state.json", f"{PRETRAINING}/training")):
         return True
     names = {path.name for path in folder.glob("*")} if folder.exists() else set()
-    return all(name in ("training", "commit.txt") or name.startswith(".") for name in names)
+    return all(name in ("training", PRETRAINING, "log.txt", "commit.txt") or name.startswith(".") for name in names)
 
 
 def digest_of(documents: Iterable[Document]) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from nestling.data.files import Source
 from nestling.errors import SettingsError, UnknownNameError, nearest
 from nestling.heads import HEADS
+from nestling.masking import PretrainingSettings
 from nestling.training import TrainingSettings
 
 
@@ -175,6 +176,7 @@ class Settings(_Settings):
     heads: dict[str, Any]
     answer: str = ""
     decoding: DecodingSettings = DecodingSettings()
+    pretraining: PretrainingSettings = PretrainingSettings()
     training: TrainingSettings = TrainingSettings()
 
     @model_validator(mode="before")
@@ -212,7 +214,9 @@ def without_places(settings: Settings) -> Settings:
     data = settings.data
     files = {part: Path(own).name for part in ("train", "dev", "test") if (own := getattr(data, part)) is not None}
     parts = tuple(_without_place(part) for part in settings.encoder.parts)
+    texts = tuple(Path(own).name for own in settings.pretraining.texts)
     changed = {
+        "pretraining": settings.pretraining.model_copy(update={"texts": texts}),
         "data": data.model_copy(update={"root": None, **files}),
         "encoder": settings.encoder.model_copy(update={"parts": parts}),
     }
@@ -290,6 +294,7 @@ def _all_keys() -> set[str]:
     classes: list[type[BaseModel]] = [settings for _, settings in HEADS.values()]
     classes += [Settings, DataSettings, EncoderSettings, TransformerSettings, AffixSettings, CharacterSettings]
     classes += [VectorSettings, PosSettings, ClusterSettings, TopSettings, DecodingSettings, TrainingSettings]
+    classes += [PretrainingSettings]
     return {"weight", *(name for known in classes for name in known.model_fields)}
 
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from nestling.data.batches import Batcher, Passage, shuffled
 from nestling.errors import TrainingError
 from nestling.heads.head import Loss
+from nestling.masking import MaskedWords
 from nestling.model import Model
 from nestling.nn.encoders import Transformer
 
@@ -66,14 +67,15 @@ class Step:
     """One step of the optimiser; `score` is that of dev where an epoch ends."""
 
     progress: Progress  # behind this step
+    share: float  # of the phase that is done
     losses: dict[str, float] = field(default_factory=dict)
     words: int = 0
-    batches: int = 0  # of this epoch
     score: float | None = None
     is_best: bool = False
+    phase: Literal["pretraining", "training"] = "training"
 
 
-def optimizer_of(model: Model, settings: TrainingSettings) -> torch.optim.AdamW:
+def optimizer_of(model: nn.Module, settings: TrainingSettings) -> torch.optim.AdamW:
     """AdamW with a rate for pretrained transformers and one for the rest; biases and norms do not decay.
 
     Pretrained embeddings do not decay either: those of pieces that training never meets stay what they are.
@@ -135,7 +137,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | MaskedWords,
         made: Sequence[Passage],
         batcher: Batcher,
         settings: TrainingSettings,
@@ -165,11 +167,16 @@ class Trainer:
                 losses = self._learn(wrapped, optimizer, batch)
                 self.progress = replace(self.progress, batch=self.progress.batch + 1, step=self.progress.step + 1)
                 self.average.add(self.progress.step)
-                yield Step(self.progress, losses, sum(passage.words for passage in batch), len(batches))
+                yield Step(
+                    self.progress,
+                    (self.progress.epoch + self.progress.batch / len(batches)) / own.epochs,
+                    losses,
+                    sum(passage.words for passage in batch),
+                )
             self.model.eval()
             with self.average.in_place():
                 score = evaluate()
-            yield self._scored(score, len(batches))
+            yield self._scored(score)
 
     def _learn(
         self, wrapped: nn.Module, optimizer: torch.optim.Optimizer, batch: Sequence[Passage]
@@ -216,11 +223,11 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * rate_at(share, self.settings.warm_up)
 
-    def _scored(self, score: float, batches: int) -> Step:
+    def _scored(self, score: float) -> Step:
         is_best = score > self.progress.best
         best = {"best": score, "best_epoch": self.progress.epoch} if is_best else {}
         self.progress = replace(self.progress, epoch=self.progress.epoch + 1, batch=0, **best)  # type: ignore[arg-type]
-        return Step(self.progress, batches=batches, score=score, is_best=is_best)
+        return Step(self.progress, self.progress.epoch / self.settings.epochs, score=score, is_best=is_best)
 
     def _is_patience_over(self) -> bool:
         patience = self.settings.patience

@@ -6,9 +6,9 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +30,7 @@ from nestling.types import Document
 if TYPE_CHECKING:
     from nestling.recognizer import Recognizer
     from nestling.settings import Settings
+    from nestling.training import Step
 
 DEFAULT = "en-general"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -98,6 +99,7 @@ def _told_how_to_go_on(*, is_told: bool) -> Iterator[None]:
 
 def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> dict[str, Any]:
     """One run, with a bar that shows loss, dev score, words a second and the time left."""
+    from nestling.pretraining import Pretraining
     from nestling.run import Run
 
     run = Run(settings, folder, resume=resume)
@@ -106,26 +108,13 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
     is_shown = sys.stderr.isatty() and run.is_main and not quiet
     bar = Progress(*columns, console=err, transient=True, disable=not is_shown)
-    task = bar.add_task(folder.name, total=1.0, shown="")
+    measures = {"pretraining": Pretraining.measure, "training": run.measure}
     with bar, _told_how_to_go_on(is_told=run.is_main and not quiet):
-        loss, words, started = 0.0, 0, time.monotonic()
-        for step in run.steps():
-            words += step.words
-            if step.losses:
-                loss = step.losses["total"] if not loss else 0.95 * loss + 0.05 * step.losses["total"]
-            share = (step.progress.epoch + step.progress.batch / max(step.batches, 1)) / settings.training.epochs
-            speed = words / max(time.monotonic() - started, 1e-9)
-            best = f"dev {run.measure} {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
-            bar.update(
-                task,
-                completed=share,
-                shown=f"epoch {min(step.progress.epoch + 1, settings.training.epochs)}  loss {loss:.4f}  {best}",
-            )
-            if step.score is not None and not quiet and run.is_main:
-                mark = " (best)" if step.is_best else ""
-                bar.console.print(
-                    f"epoch {step.progress.epoch}: loss {loss:.4f}, dev {run.measure} {step.score:.2f}{mark}"
-                )
+        for phase, steps in groupby(run.steps(), key=lambda step: step.phase):
+            name = "epoch" if phase == "training" else f"{phase}, epoch"
+            for line in _shown(steps, bar, folder.name, name, measures[phase]):
+                if not quiet and run.is_main:
+                    bar.console.print(line)
     progress = run.trainer.progress
     if not quiet and run.is_main:
         out.print(f"{folder}: dev {run.measure} {progress.best:.2f}, in epoch {progress.best_epoch + 1}", markup=False)
@@ -136,6 +125,24 @@ def _train(settings: "Settings", folder: Path, resume: bool, *, quiet: bool) -> 
         "measure": run.measure,
         "best_epoch": progress.best_epoch + 1,
     }
+
+
+def _shown(steps: Iterable["Step"], bar: Progress, title: str, name: str, measure: str) -> Iterator[str]:
+    """Moves the bar with the steps of a phase; gives a line for each epoch."""
+    loss, words, started = 0.0, 0, time.monotonic()
+    task = bar.add_task(title, total=1.0, shown="")
+    for step in steps:
+        words += step.words
+        if step.losses:
+            loss = step.losses["total"] if not loss else 0.95 * loss + 0.05 * step.losses["total"]
+        speed = words / max(time.monotonic() - started, 1e-9)
+        epoch = f"{name} {step.progress.epoch + (step.score is None)}"
+        best = f"dev {measure} {max(step.progress.best, 0):.2f}  {speed:.0f} words/s"
+        bar.update(task, completed=step.share, shown=f"{epoch}  loss {loss:.4f}  {best}")
+        if step.score is not None:
+            mark = " (best)" if step.is_best else ""
+            yield f"{epoch}: loss {loss:.4f}, dev {measure} {step.score:.2f}{mark}"
+    bar.remove_task(task)
 
 
 def evaluate(

@@ -44,6 +44,7 @@ class PieceTokenizer(Protocol):
     last: int
     padding: int
     unknown: int
+    mask: int | None  # stands for a piece that is hidden
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
         """The pieces of each text."""

@@ -99,6 +99,10 @@ class Bert(nn.Module):
         layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
         self.encoder = nn.ModuleDict({"layer": layers})
 
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The table of pieces."""
+        return self.embeddings.word_embeddings
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Hidden:
         """Rows (R, P) of pieces; the mask has 1 for real ones."""
         order = attention_mask.sum(1).argsort(stable=True)  # (R,)
