@@ -5,6 +5,7 @@ pieces, so that much of a batch is padding; here every layer sees real pieces on
 together. And a model is in use seconds earlier than it takes to import transformers.
 """
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -171,10 +172,14 @@ class Attention(nn.Module):
 
     def _attend(self, rows: Rows, *own: Tensor) -> Tensor:
         """Queries, keys and values (n, D) → what was found (n, D)."""
+        is_slow = own[0].device.type == "cpu" and own[0].dtype != torch.float  # 16 bits are faster everywhere but here
+        if is_slow:
+            own = tuple(part.float() for part in own)
         query, key, value = (self._heads(rows.padded(part)) for part in own)
-        found = nn.functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=rows.mask, dropout_p=self.dropout if self.training else 0.0
-        )  # (R, H, P, D / H)
+        with torch.autocast("cpu", enabled=False) if is_slow else nullcontext():
+            found = nn.functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=rows.mask, dropout_p=self.dropout if self.training else 0.0
+            )  # (R, H, P, D / H)
         return rows.packed(found.transpose(1, 2).flatten(2))
 
     def _heads(self, rows: Tensor) -> Tensor:
