@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nestling.evaluation.scores import score
 from nestling.recognizer import Decoder
-from nestling.tuning import EVERYTHING, Trial, by_label, calibrated, trials
+from nestling.tuning import EVERYTHING, FOLDS, Trial, by_label, calibrated, trials, tune, unseen, untuned
 from nestling.types import Document, Entity
 
 WORDS = [f"w{n}" for n in range(8)]
@@ -66,6 +66,70 @@ def test_scores_that_teach_nothing_stay():
     right = documents([Entity.at(0, 2, "A", 0.7)], [])
     assert calibrated(GOLD, right, trial) == trial  # all right
     assert calibrated(GOLD, documents([], []), trial) == trial
+
+
+class Fixed:
+    """A recogniser that always finds the same."""
+
+    def __init__(self, found, decoder):
+        self.found, self.decoder = found, decoder
+
+    def pipe(self, inputs):
+        return [d.with_entities([self.decoder(s.entities) for s in d.sentences]) for d in self.found]
+
+
+def one_of(scores, is_right):
+    """Gold and candidates: an entity a document, with these scores, right or in the wrong place."""
+    gold = documents(*[[Entity.at(0, 1, "A")]] * len(scores))
+    places = [(0, 1) if own else (4, 5) for own in is_right]
+    return gold, documents(*[[Entity.at(*place, "A", s)] for place, s in zip(places, scores, strict=True)])
+
+
+def test_what_is_good_by_chance_on_dev_is_not_taken():
+    """Every threshold here is noise: fitted it looks better than none, on unseen documents it is worse."""
+    rng = np.random.default_rng(5)
+    gold, candidates = one_of(rng.uniform(0.5, 1, 40), rng.uniform(size=40) < 0.4)
+    tuned = tune(Fixed(candidates, Decoder()), gold, candidates, has_thresholds=True)
+    ways = {way.name: way for way in tuned.ways}
+    assert list(ways) == ["as it is", "one threshold", "soft-NMS", "by label"]
+    assert ways["as it is"].unseen == ways["as it is"].trial.f1
+    assert ways["one threshold"].trial.f1 > ways["as it is"].trial.f1
+    assert ways["one threshold"].unseen < ways["as it is"].unseen
+    assert tuned.way.name == "as it is"
+
+
+def test_a_threshold_that_holds_on_unseen_documents_is_taken():
+    scores = [0.9, 0.3, 0.8, 0.2] * 10
+    gold, candidates = one_of(scores, [own > 0.5 for own in scores])
+    tuned = tune(Fixed(candidates, Decoder()), gold, candidates)
+    assert tuned.way.name == "one threshold"
+    assert tuned.way.unseen == tuned.way.trial.f1 == pytest.approx(100 * 2 * 20 / (20 + 40), abs=1e-3)
+    found = Fixed(candidates, tuned.best.decoder).pipe(gold)
+    assert score(gold, found).strict.f1 == pytest.approx(tuned.way.trial.f1, abs=1e-3)
+
+
+def test_few_documents_leave_none_unseen():
+    gold, candidates = one_of([0.9, 0.2, 0.8, 0.7], [True, False, True, True])
+    assert unseen(lambda *_: Trial(Decoder(), 0.0), gold, candidates) is None
+    assert tune(Fixed(candidates, Decoder()), gold, candidates).way.name == "one threshold"
+
+
+def test_every_document_is_decoded_by_what_others_chose():
+    chosen = []
+
+    def choose(gold, candidates):
+        chosen.append([document.id for document in gold])
+        return Trial(Decoder(), 0.0)
+
+    gold, candidates = one_of([0.9] * 7, [True] * 7)
+    assert unseen(choose, gold, candidates) == 100.0
+    assert chosen == [[str(n) for n in range(7) if n % FOLDS != fold] for fold in range(FOLDS)]
+
+
+def test_a_model_that_was_tuned_is_measured_anew():
+    assert untuned(Decoder(threshold=0.3)) == Decoder(threshold=0.3)
+    assert untuned(Decoder(rule="flat", threshold=0.3, thresholds={"A": 0.2})) == Decoder(rule="flat", threshold=0.5)
+    assert untuned(Decoder(scale=2.0, shift=1.0)) == Decoder(threshold=0.5)
 
 
 def test_nothing_found():

@@ -101,12 +101,16 @@ def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa
     assert (code, "Inside the head" in output, "never enumerated" in output) == (0, True, True)
     before = json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"]
     code, output, _ = nestling("tune-decoding", run, GOLD, "--json", "--dry-run")
-    best = json.loads(output)["trials"][0]["f1"]
+    told = json.loads(output)
+    ways = {way["way"]: way for way in told["ways"]}
+    assert list(ways) == ["as it is", "one threshold", "soft-NMS"]
+    assert ways["as it is"]["f1"] == pytest.approx(before, abs=1e-3)
+    assert ways["soft-NMS"]["f1"] >= ways["one threshold"]["f1"] >= before - 1e-3  # on what they were fitted to
     assert json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"] == before
     assert nestling("tune-decoding", run, GOLD, "--answer", "two_stage")[0] == 2  # a model keeps one decoding
     assert nestling("tune-decoding", run, GOLD)[0] == 0
     after = json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"]
-    assert after == pytest.approx(max(before, best), abs=1e-3)
+    assert after == pytest.approx(ways[told["taken"]]["f1"], abs=1e-3)
 
 
 def test_given_spans(nestling, config, tmp_path):  # noqa: F811
