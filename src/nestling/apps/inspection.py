@@ -98,7 +98,7 @@ def tune_decoding(
     answer: Answer = None,
     as_json: Json = False,
 ) -> None:
-    """Find how candidates of dev are best chosen: by a threshold, soft-NMS or thresholds of labels; keep that in the model.
+    """Find how candidates of dev are best chosen, by a threshold, soft-NMS or thresholds of labels; keep that.
 
     Each way is judged by documents that it was not fitted to. Scores are fitted too: of entities with 0.8, eight in ten
     shall be right.
