@@ -29,6 +29,7 @@ from nestling.data.taggers import load_tagger
 from nestling.errors import SettingsError
 from nestling.heads import HEADS
 from nestling.model import Model
+from nestling.nn.bert import Bert
 from nestling.nn.encoders import (
     Affixes,
     BiLSTM,
@@ -36,6 +37,7 @@ from nestling.nn.encoders import (
     Classes,
     Concat,
     Convolutions,
+    Informed,
     Memory,
     Transformer,
     WordVectors,
@@ -145,7 +147,7 @@ def _built(settings: Settings, labels: Labels, vocabularies: Mapping[str, list[s
         parts.append(module)
         if isinstance(module, Transformer):
             tokenizers[name] = indexers[name].tokenizer  # type: ignore[attr-defined]
-    encoder = parts[0] if len(parts) == 1 else Concat(parts)
+    encoder = _informed(parts) if settings.encoder.is_informed else parts[0] if len(parts) == 1 else Concat(parts)
     if settings.encoder.top is not None:
         encoder = _topped(encoder, settings.encoder.top)
     heads = {}
@@ -196,6 +198,13 @@ def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path
     return vectors, WordIndexer(vocabulary)
 
 
+def _informed(parts: Sequence[nn.Module]) -> nn.Module:
+    first, *others = parts
+    if not isinstance(first, Transformer) or not isinstance(first.model, Bert) or not others or first.memory:
+        raise SettingsError("encoder.is_informed: the first part must be a BERT that is trained, with others beside it")
+    return Informed(first, others)
+
+
 def _topped(encoder: nn.Module, top: TopSettings) -> nn.Module:
     kind = {"bilstm": BiLSTM, "convolutions": Convolutions}[top.kind]
     return kind(encoder, size=top.size, layers=top.layers, dropout=top.dropout)
@@ -215,7 +224,11 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {told}") from error
     memory = Memory() if part.is_remembered and not saved else None  # in use, sentences do not come again
-    return Transformer(name, found.model, pooling=part.pooling, memory=memory), indexer
+    mask = found.tokenizer.mask
+    if part.hidden and mask is None:
+        raise SettingsError(f"hidden: the tokenizer of {part.model!r} has no piece that hides others")
+    module = Transformer(name, found.model, pooling=part.pooling, memory=memory, mask=mask or 0, hidden=part.hidden)
+    return module, indexer
 
 
 def embedded() -> Path:

@@ -27,6 +27,7 @@ from nestling.data.batches import passages
 from nestling.data.files import written
 from nestling.data.formats import FORMATS, guess, is_raw, read
 from nestling.data.gaps import made_up
+from nestling.data.names import renamed
 from nestling.data.statistics import nesting
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
 from nestling.evaluation.given import given_spans
@@ -372,6 +373,10 @@ def _load_one(data: DataSettings) -> Corpus:
     if data.made_gaps:
         made = made_up(train, data.made_gaps)
         notes.append(f"{len(made)} sentences with gaps were made up, and are learnt too")
+        train = [*train, *made]
+    if data.renamed:
+        made = renamed(train, data.renamed)
+        notes.append(f"{sum(len(d.sentences) for d in made)} sentences with other names are learnt too")
         train = [*train, *made]
     inputs = [parse(d.text, id=d.id, language=language) for d in dev] if is_dev_raw else dev
     return Corpus(train, dev, inputs, notes)

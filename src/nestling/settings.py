@@ -38,6 +38,9 @@ class DataSettings(_Settings):
     )
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
+    renamed: int = Field(
+        default=0, ge=0, le=100, description="times that sentences with names are learnt once more, with other names"
+    )
     made_gaps: float = Field(
         default=0.0, ge=0, le=100, description="sentences made up for each that has a mention with a gap, learnt too"
     )
@@ -64,6 +67,9 @@ class TransformerSettings(_Settings):
     context: int = Field(default=0, ge=0, description="pieces of neighbouring sentences encoded together; 0: none")
     attention_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="while training; above 0 attention is many steps instead of one, and slow"
+    )
+    hidden: float = Field(
+        default=0.0, ge=0, lt=1, description="share of words that training hides: the rest must tell what they are"
     )
     frozen: int = Field(default=0, ge=0, description="layers that are not trained: 1 the embeddings, 2 one more, …")
     is_remembered: bool = Field(
@@ -137,6 +143,9 @@ class EncoderSettings(_Settings):
     """Parts side by side, and what may stand on top of them."""
 
     parts: tuple[Part, ...] = Field(default=(TransformerSettings(),), min_length=1)
+    is_informed: bool = Field(
+        default=False, description="the layers of the first part, a BERT, see what the other parts say of words"
+    )
     top: TopSettings | None = None
 
     @property

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from nestling.data.files import Source
+from nestling.data.wordnet import is_wordnet, read_nouns
 from nestling.errors import MissingExtraError
 
 LANGUAGES = ("de", "en")  # that spacy-lookups-data has clusters of
@@ -15,13 +16,20 @@ LANGUAGES = ("de", "en")  # that spacy-lookups-data has clusters of
 def read_clusters(source: str, most: int) -> list[str]:
     """The most frequent words by their clusters, each a string of words with blanks between them.
 
-    The source is one of LANGUAGES, or a file of lines "bits, tab, word, tab, count", as Brown's programs write it.
+    The source is one of LANGUAGES, or a file of lines "bits, tab, word, tab, count", as Brown's programs write it, or a
+    folder with the files of WordNet, whose nouns are then in classes of their hypernyms.
     """
-    counted = _of_language(source) if source in LANGUAGES else _of_file(Source(Path(source)))
+    counted = _counted(source)
     clusters: dict[str, list[str]] = defaultdict(list)
     for word, (cluster, _) in sorted(counted.items(), key=lambda item: (-item[1][1], item[0]))[:most]:
         clusters[cluster].append(word)
     return [" ".join(words) for words in clusters.values()]
+
+
+def _counted(source: str) -> dict[str, tuple[str, float]]:
+    if source in LANGUAGES:
+        return _of_language(source)
+    return read_nouns(Path(source)) if is_wordnet(Path(source)) else _of_file(Source(Path(source)))
 
 
 def _of_file(source: Source) -> dict[str, tuple[str, float]]:

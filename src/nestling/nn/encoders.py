@@ -6,6 +6,7 @@ which is its embeddings, and `Affixes` under `Convolutions` is a light one.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import torch
@@ -34,10 +35,18 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self, name: str, model: nn.Module, *, pooling: Pooling = "max", memory: "Memory | None" = None
+        self,
+        name: str,
+        model: nn.Module,
+        *,
+        pooling: Pooling = "max",
+        memory: "Memory | None" = None,
+        mask: int = 0,
+        hidden: float = 0.0,
     ) -> None:
         super().__init__()
         self.name, self.model, self.pooling, self.memory = name, model, pooling, memory
+        self.mask, self.share_hidden = mask, hidden
         self.size: int = model.config.hidden_size  # type: ignore[union-attr, assignment]
         if memory is not None:
             model.requires_grad_(False)
@@ -48,15 +57,39 @@ class Transformer(nn.Module):
             self.model.eval()  # no dropout: what is remembered is always the same
         return self
 
-    def forward(self, batch: Batch) -> Words:
+    def forward(self, batch: Batch, known: Tensor | None = None) -> Words:
+        """Words of a batch; what is `known` of them (B, T, D) is added to the embeddings of their pieces."""
         pieces: Pieces = batch.features[self.name]
-        hidden = self.hidden(pieces.ids, pieces.mask) if self.memory is None else self.memory(self.hidden, pieces)
+        if self.training and self.share_hidden:
+            places = hidden_places(pieces, batch.mask, self.share_hidden)
+            pieces = replace(pieces, ids=pieces.ids.flatten().index_fill(0, places, self.mask).view_as(pieces.ids))
+        if self.memory is not None:
+            hidden = self.memory(self.hidden, pieces)
+        else:
+            hidden = self.hidden(pieces.ids, pieces.mask, None if known is None else spread(known, pieces))
         vectors = pool(hidden.flatten(0, 1), pieces.words, self.pooling)  # (B, T, D)
         return Words(vectors, hidden[pieces.rows, 0], batch.mask)
 
-    def hidden(self, ids: Tensor, mask: Tensor) -> Tensor:
+    def hidden(self, ids: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:
         """Vectors of pieces: (R, P, D)."""
-        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
+        more = {} if added is None else {"added": added}
+        return self.model(input_ids=ids, attention_mask=mask, **more).last_hidden_state  # type: ignore[no-any-return]
+
+
+def spread(words: Tensor, pieces: Pieces) -> Tensor:
+    """What is known of words (B, T, D), at each of their pieces (R, P, D)."""
+    rows = words.flatten(0, 1)  # (B * T, D)
+    places = pieces.words.flatten(0, 1)  # (B * T, K)
+    word, _ = own = (places > 0).nonzero(as_tuple=True)
+    empty = rows.new_zeros(pieces.ids.numel(), rows.shape[1])
+    return empty.index_copy(0, places[own], rows[word]).view(*pieces.ids.shape, -1)
+
+
+def hidden_places(pieces: Pieces, mask: Tensor, share: float) -> Tensor:
+    """Where all pieces of a share of words stand in the flattened rows; of one word at least."""
+    chances = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)  # (B, T)
+    places = pieces.words[chances <= chances.min().clamp(min=share)].flatten()
+    return places[places > 0]
 
 
 class Memory:
@@ -227,6 +260,26 @@ class Concat(nn.Module):
         words = [part(batch) for part in self.parts]
         vectors = torch.cat([part.vectors for part in words], dim=-1)  # (B, T, D)
         return Words(vectors, torch.cat([part.sentence for part in words], dim=-1), batch.mask)
+
+
+class Informed(nn.Module):
+    """A transformer whose layers see what other parts say of words: it is added to the embeddings of their pieces.
+
+    At first nothing is added. The other parts stand beside the transformer too.
+    """
+
+    def __init__(self, transformer: Transformer, parts: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.transformer, self.others = transformer, Concat(parts)
+        self.size = transformer.size + self.others.size
+        self.enter = nn.Linear(self.others.size, transformer.size, bias=False)
+        nn.init.zeros_(self.enter.weight)
+
+    def forward(self, batch: Batch) -> Words:
+        others: Words = self.others(batch)
+        words: Words = self.transformer(batch, self.enter(others.vectors))
+        vectors = torch.cat([words.vectors, others.vectors], dim=-1)  # (B, T, D)
+        return Words(vectors, torch.cat([words.sentence, others.sentence], dim=-1), batch.mask)
 
 
 class BiLSTM(nn.Module):
