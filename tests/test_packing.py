@@ -10,12 +10,13 @@ from nestling import checkpoint
 from nestling.checkpoint import export, load, load_model
 from nestling.config import embedded
 from nestling.errors import CheckpointError, DataError, SettingsError, UnknownNameError
+from nestling.evaluation.scores import score
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
 from nestling.packing import unpack
 from nestling.run import Run
 from nestling.settings import settings_of
-from tests.test_training import corpus, table, trained, transformer
+from tests.runs import corpus, table, trained, transformer, weights
 
 
 def size_of(folder):
@@ -179,3 +180,22 @@ def test_damage_is_told(tmp_path, tiny_transformer):
 def test_levels_without_scales_are_refused():
     with pytest.raises(CheckpointError, match="the scales of w are missing"):
         unpack({"w": torch.ones(2, 3, dtype=torch.int8)}, [], {})
+
+
+def test_the_mean_of_models_that_began_alike(tmp_path):
+    """The same first weights, another order of learning."""
+    for order in (1, 2):
+        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=20, order=order), name=f"run-{order}")
+    checkpoint.average([tmp_path / "run-1", tmp_path / "run-2"], tmp_path / "mean")
+    one, two, mean = (weights(tmp_path / name) for name in ("run-1", "run-2", "mean"))
+    assert any(not torch.equal(one[name], two[name]) for name in one)
+    assert all(torch.allclose(mean[name], (one[name] + two[name]) / 2) for name in mean)
+    assert score(corpus(), load(tmp_path / "mean").pipe(corpus())).strict.f1 > 90
+
+
+def test_models_that_began_otherwise_have_no_mean(tmp_path):
+    for seed in (1, 2):
+        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1, seed=seed), name=f"run-{seed}")
+    with pytest.raises(CheckpointError, match=r"run-2 was not begun as .*run-1 was"):
+        checkpoint.average([tmp_path / "run-1", tmp_path / "run-2"], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()

@@ -1,5 +1,6 @@
 """Training, resuming, saving and loading, on tiny encoders with random weights."""
 
+import gzip
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
+from nestling import checkpoint
 from nestling.checkpoint import load
 from nestling.data.formats import write
 from nestling.errors import CheckpointError, SettingsError, TrainingError, UnknownNameError
@@ -541,7 +543,7 @@ class TestBadInput:
         with pytest.raises(CheckpointError, match=r"was begun with .*, not "):
             Run(other, tmp_path / "run", resume=True)
 
-    def test_damaged_models(self, tmp_path):
+    def test_damaged_models(self, tmp_path, monkeypatch):
         trained(tmp_path, table(tmp_path, {"span": {}}, epochs=1))
         folder = tmp_path / "run"
         manifest = json.loads((folder / "manifest.json").read_text())
@@ -575,7 +577,16 @@ class TestBadInput:
             with pytest.raises(CheckpointError, match=message):
                 load(folder)
         (folder / "labels.json").write_text(before)
-        (folder / "vocabularies.json").write_text('{"affixes": 3}')
+        packed = folder / "vocabularies.json.gz"
+        for damaged in (b"", b"{}", packed.read_bytes()[:-9], gzip.compress(b'{"affixes": 3}')):
+            packed.write_bytes(damaged)
+            with pytest.raises(CheckpointError, match="is damaged"):
+                load(folder)
+        monkeypatch.setattr(checkpoint, "_MOST_UNPACKED", 10)
+        with pytest.raises(CheckpointError, match="holds more than"):
+            load(folder)
+        packed.unlink()
+        (folder / "vocabularies.json").write_text('{"affixes": 3}')  # as earlier versions wrote it
         with pytest.raises(CheckpointError, match="is damaged"):
             load(folder)
         (folder / "manifest.json").write_text('{"format": 1}')

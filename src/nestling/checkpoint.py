@@ -4,13 +4,16 @@
 names is whole. The same holds for `training/state.json`, from which training goes on.
 """
 
+import gzip
 import json
 import logging
 import os
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import file_digest
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,6 +40,8 @@ FORMAT = 1
 _NAMES = TypeAdapter(list[str], config={"strict": True})
 _VOCABULARIES = TypeAdapter(dict[str, list[str]], config={"strict": True})
 _RANGES = TypeAdapter(list[int8.Ranges])
+_PACKED_VOCABULARIES = "vocabularies.json.gz"
+_MOST_UNPACKED = 2**28  # bytes
 _PACKAGES = ("nestling", "torch", "transformers")
 
 
@@ -50,7 +55,7 @@ def _save_parts(folder: Path, built: Built) -> None:
     """All but the weights."""
     _write_json(folder / "settings.json", built.settings.model_dump(mode="json"))
     _write_json(folder / "labels.json", list(built.batcher.labels))
-    _write_json(folder / "vocabularies.json", built.vocabularies)
+    _write_json(folder / _PACKED_VOCABULARIES, built.vocabularies)
     for name, tokenizer in built.tokenizers.items():
         tokenizer.save_pretrained(folder / name)
         part = next(part for part in built.model.encoder.modules() if getattr(part, "name", None) == name)
@@ -88,6 +93,28 @@ def export(folder: Path | str, out: Path, precision: Precision) -> None:
     with written_folder(out) as temporary:
         _save_parts(temporary, replace(built, settings=without_places(built.settings)))
         _save_weights(temporary, weights, how)
+
+
+def average(folders: Sequence[Path | str], out: Path) -> None:
+    """Writes a model whose weights are the mean of those of models that were begun alike (Wortsman et al., 2022).
+
+    They may differ in the order that they learnt in, and in how they decode, which the first one decides.
+    """
+    models = [load_model(folder) for folder in folders]
+    first = models[0]
+    for folder, other in zip(folders, models, strict=True):
+        if _begun_as(other) != _begun_as(first):
+            raise CheckpointError(f"{folder} was not begun as {folders[0]} was: their mean would mean nothing")
+    weights = [own.model.state_dict() for own in models]
+    means = {name: sum(own[name] for own in weights) / len(weights) for name in weights[0]}
+    with written_folder(out) as temporary:
+        save_model(temporary, first, means)
+
+
+def _begun_as(built: Built) -> tuple[Any, ...]:
+    """All that decides what a model begins with."""
+    settings = built.settings.model_dump(exclude={"decoding": True, "training": {"order"}})
+    return settings, tuple(built.batcher.labels), built.vocabularies
 
 
 def _of_embedded(built: Built) -> dict[str, Tensor]:
@@ -142,7 +169,7 @@ def load_model(folder: Path | str) -> Built:
         )
     settings = settings_of(read_json(folder / "settings.json", dict), str(folder / "settings.json"))
     _require_whole(folder, manifest.get("files", {}))
-    names, vocabularies = read_json(folder / "labels.json", list), read_json(folder / "vocabularies.json", dict)
+    names, vocabularies = read_json(folder / "labels.json", list), read_json(_vocabularies(folder), dict)
     try:
         labels = Labels(tuple(_NAMES.validate_python(names)))
         built = build(settings, labels, _VOCABULARIES.validate_python(vocabularies), saved=folder)
@@ -155,6 +182,12 @@ def load_model(folder: Path | str) -> Built:
     _fill(built.model, unpack(tensors, borrowed, _of_embedded(built) if borrowed else {}))
     built.model.eval()
     return built
+
+
+def _vocabularies(folder: Path) -> Path:
+    """Where they are: packed, or as earlier versions wrote them."""
+    packed = folder / _PACKED_VOCABULARIES
+    return packed if packed.exists() else packed.with_suffix("")
 
 
 def load(
@@ -291,7 +324,7 @@ def _load_tensors(folder: Path, entry: Any) -> dict[str, Tensor]:
 
 def _hashes(folder: Path) -> dict[str, str]:
     """Hashes of what a model is besides its weights; its settings may be changed by hand."""
-    kept = [folder / "labels.json", folder / "vocabularies.json"]
+    kept = [folder / "labels.json", _vocabularies(folder)]
     kept += sorted(path for path in folder.glob("*/*") if path.is_file() and path.parent.name.startswith("transformer"))
     return {path.relative_to(folder).as_posix(): _digest(path) for path in kept if path.is_file()}
 
@@ -317,18 +350,28 @@ def _remove_others(folder: Path, name: str, kept: str) -> None:
 
 
 def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=1).encode()
     with written(path) as temporary:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+        temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
 
 
 def read_json(path: Path, kind: type) -> Any:
     """The value of a file of a model folder; what is wrong is said in one line."""
     try:
-        value = json.loads(Source(path).text())
+        value = json.loads(_unpacked(path) if path.suffix == ".gz" else Source(path).text())
     except DataError:
         raise CheckpointError(f"{path}: is missing or cannot be read; is this a model folder?") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise CheckpointError(f"{path}: is damaged: {error}") from None
     if not isinstance(value, kind):
         raise CheckpointError(f"{path}: is damaged: not a JSON {kind.__name__}")
     return value
+
+
+def _unpacked(path: Path) -> bytes:
+    """What a packed file holds, which may be far more than it takes."""
+    with gzip.open(BytesIO(Source(path).content())) as file:
+        found = file.read(_MOST_UNPACKED + 1)
+    if len(found) > _MOST_UNPACKED:
+        raise CheckpointError(f"{path}: holds more than {_MOST_UNPACKED >> 20} MiB")
+    return found

@@ -224,11 +224,7 @@ def _transformer(name: str, part: TransformerSettings, saved: Path | None) -> tu
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise SettingsError(f"the transformer {part.model!r} cannot be loaded: {told}") from error
     memory = Memory() if part.is_remembered and not saved else None  # in use, sentences do not come again
-    mask = found.tokenizer.mask
-    if part.hidden and mask is None:
-        raise SettingsError(f"hidden: the tokenizer of {part.model!r} has no piece that hides others")
-    module = Transformer(name, found.model, pooling=part.pooling, memory=memory, mask=mask or 0, hidden=part.hidden)
-    return module, indexer
+    return Transformer(name, found.model, pooling=part.pooling, memory=memory), indexer
 
 
 def embedded() -> Path:

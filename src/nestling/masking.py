@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nestling.heads.head import Loss
 from nestling.nn.batch import Batch, Pieces
-from nestling.nn.encoders import Transformer, hidden_places
+from nestling.nn.encoders import Transformer
 
 _SHOWN, _OTHER = 0.1, 0.1  # of the pieces that are to be guessed: shown as they are, shown as another one
 
@@ -57,12 +57,18 @@ class MaskedWords(nn.Module):
     def guesses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Scores of all pieces (N, V) at the places of hidden words, and which pieces stood there (N,)."""
         pieces: Pieces = batch.features[self.encoder.name]
-        places = hidden_places(pieces, batch.mask, self.share)  # (N,)
+        places = self._hidden(pieces, batch.mask)  # (N,)
         shown = pieces.ids.flatten().clone()  # (R * P,)
         wanted = shown[places]
         shown[places] = self._instead(wanted)
         vectors = self.encoder.hidden(shown.view_as(pieces.ids), pieces.mask).flatten(0, 1)[places]  # (N, D)
         return nn.functional.linear(self.guess(vectors), self.table, self.bias), wanted
+
+    def _hidden(self, pieces: Pieces, mask: Tensor) -> Tensor:
+        """The places of all pieces of words that are drawn; of one word at least."""
+        chances = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)  # (B, T)
+        places = pieces.words[chances <= chances.min().clamp(min=self.share)].flatten()
+        return places[places > 0]
 
     def _instead(self, wanted: Tensor) -> Tensor:
         """What is shown in the place of pieces (N,): mostly the mask."""

@@ -1,6 +1,6 @@
 """A training run and its folder: settings, weights, metrics, log, model card; stopped and resumed at will.
 
-manifest.json, model-….safetensors, settings.json, labels.json, vocabularies.json   the best model so far: `load`
+manifest.json, model-….safetensors, settings.json, labels.json, vocabularies.json.gz  the best model so far: `load`
 training/state.json, training/state-….safetensors                                  where training stands: `--resume`
 pretraining/                                                                       the same of hidden words, before it
 metrics.jsonl, log.txt, README.md                                                    what happened

@@ -68,9 +68,6 @@ class TransformerSettings(_Settings):
     attention_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="while training; above 0 attention is many steps instead of one, and slow"
     )
-    hidden: float = Field(
-        default=0.0, ge=0, lt=1, description="share of words that training hides: the rest must tell what they are"
-    )
     frozen: int = Field(default=0, ge=0, description="layers that are not trained: 1 the embeddings, 2 one more, …")
     is_remembered: bool = Field(
         default=False, description="not trained at all: every sentence of train is read once, and epochs are short"

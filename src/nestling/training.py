@@ -19,7 +19,7 @@ from nestling.errors import TrainingError
 from nestling.heads.head import Loss
 from nestling.masking import MaskedWords
 from nestling.model import Model
-from nestling.nn.encoders import Transformer
+from nestling.nn.encoders import Informed, Transformer
 
 
 class TrainingSettings(BaseModel):
@@ -48,7 +48,15 @@ class TrainingSettings(BaseModel):
     )
     patience: int | None = Field(default=None, ge=1, description="epochs without a better dev score before it stops")
     seed: int = Field(default=0, ge=0, lt=2**32)
+    order: int | None = Field(
+        default=None, ge=0, lt=2**32, description="seed of order and draws, if not `seed`: begins with the same weights"
+    )
     precision: Literal["no", "fp16", "bf16"] = "no"
+
+    @property
+    def draws(self) -> int:
+        """The seed of everything that happens behind the beginning."""
+        return self.seed if self.order is None else self.order
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,8 @@ def optimizer_of(model: nn.Module, settings: TrainingSettings) -> torch.optim.Ad
     Pretrained embeddings do not decay either: those of pieces that training never meets stay what they are.
     """
     transformers = [part for part in model.modules() if isinstance(part, Transformer)]
-    pretrained = {id(p) for part in transformers for p in part.parameters()}
+    entering = [part.enter for part in model.modules() if isinstance(part, Informed)]  # what upsets transformers most
+    pretrained = {id(p) for part in (*transformers, *entering) for p in part.parameters()}
     embeddings = {id(own.weight) for part in transformers for own in part.modules() if isinstance(own, nn.Embedding)}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
@@ -158,7 +167,7 @@ class Trainer:
                 self.passages,
                 sentences=own.batch_size,
                 words=own.batch_words,
-                seed=own.seed,
+                seed=own.draws,
                 epoch=self.progress.epoch,
             )
             self.model.train()
@@ -184,7 +193,7 @@ class Trainer:
         """One step of the optimiser on this process's share of a batch; gives the mean losses over all processes."""
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         own = batch[process::processes]
-        seed, epoch = self.settings.seed, self.progress.epoch
+        seed, epoch = self.settings.draws, self.progress.epoch
         torch.manual_seed(hash((seed, self.progress.step, process)) % 2**63)  # of dropout: nothing to save
         device = self.accelerator.device
         inputs = self.batcher.batch(own or batch[:1]).to(device)

@@ -27,6 +27,7 @@ app.add_typer(vectors.app, name="vectors")
 for command in (models.train, models.evaluate, models.predict, inspection.inspect, inspection.tune_decoding):
     app.command()(command)
 app.command()(exporting.export)
+app.command()(exporting.average)
 app.command()(catalogue.models)
 app.command("card")(catalogue.model_card)
 app.command("analyze")(analysis.analyze_files)

@@ -1,4 +1,4 @@
-"""`nestling export`: a model made small, and what that costs."""
+"""`nestling export`: a model made small, and what that costs; `nestling average`: one model of several."""
 
 import time
 from pathlib import Path
@@ -54,6 +54,21 @@ def export(
         lost, same, ratio = row["f1"] - row["f1_before"], row["agreement"], row["times_as_fast"]
         told = f"F1 {row['f1']:.2f}, before {row['f1_before']:.2f} ({lost:+.2f}); {same:.1f} % of entities are the same"
         out.print(f"{visible(row['data'])}: {told}; {ratio:.2f} times as fast", markup=False)
+
+
+def average(
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Models of one configuration, each with a training.order.")
+    ],
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder of the new model.")],
+) -> None:
+    """Write the mean of models that began alike and learnt in other orders: often better than any of them."""
+    if len(models) < 2:
+        raise typer.BadParameter("a mean is of two models or more", param_hint="MODEL")
+    from nestling import checkpoint
+
+    checkpoint.average(models, out_folder)
+    out.print(f"{visible(str(out_folder))}: the mean of {len(models)} models", markup=False)
 
 
 def _compared(models: "list[Recognizer]", parts: Named, whole: list[Document], sentences: int | None) -> dict[str, Any]:

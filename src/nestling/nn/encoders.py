@@ -6,7 +6,6 @@ which is its embeddings, and `Affixes` under `Convolutions` is a light one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import torch
@@ -41,12 +40,9 @@ class Transformer(nn.Module):
         *,
         pooling: Pooling = "max",
         memory: "Memory | None" = None,
-        mask: int = 0,
-        hidden: float = 0.0,
     ) -> None:
         super().__init__()
         self.name, self.model, self.pooling, self.memory = name, model, pooling, memory
-        self.mask, self.share_hidden = mask, hidden
         self.size: int = model.config.hidden_size  # type: ignore[union-attr, assignment]
         if memory is not None:
             model.requires_grad_(False)
@@ -60,9 +56,6 @@ class Transformer(nn.Module):
     def forward(self, batch: Batch, known: Tensor | None = None) -> Words:
         """Words of a batch; what is `known` of them (B, T, D) is added to the embeddings of their pieces."""
         pieces: Pieces = batch.features[self.name]
-        if self.training and self.share_hidden:
-            places = hidden_places(pieces, batch.mask, self.share_hidden)
-            pieces = replace(pieces, ids=pieces.ids.flatten().index_fill(0, places, self.mask).view_as(pieces.ids))
         if self.memory is not None:
             hidden = self.memory(self.hidden, pieces)
         else:
@@ -83,13 +76,6 @@ def spread(words: Tensor, pieces: Pieces) -> Tensor:
     word, _ = own = (places > 0).nonzero(as_tuple=True)
     empty = rows.new_zeros(pieces.ids.numel(), rows.shape[1])
     return empty.index_copy(0, places[own], rows[word]).view(*pieces.ids.shape, -1)
-
-
-def hidden_places(pieces: Pieces, mask: Tensor, share: float) -> Tensor:
-    """Where all pieces of a share of words stand in the flattened rows; of one word at least."""
-    chances = torch.rand(mask.shape, device=mask.device).masked_fill(~mask, 2.0)  # (B, T)
-    places = pieces.words[chances <= chances.min().clamp(min=share)].flatten()
-    return places[places > 0]
 
 
 class Memory:
