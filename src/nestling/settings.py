@@ -115,7 +115,7 @@ class ClusterSettings(_Settings):
     """Clusters of words, of a language or from a file in Brown's format; the model keeps them."""
 
     kind: Literal["clusters"]
-    source: str = Field(description="de or en, or a file of lines: bits, word, count")
+    source: str = Field(description="de or en, or a file of lines: bits, word, count, or a folder of WordNet's files")
     most: int = Field(default=250_000, ge=1, description="words, the most frequent ones")
     size: int = Field(default=50, ge=1, le=65_536)
     dropout: float = Field(default=0.1, ge=0, lt=1)

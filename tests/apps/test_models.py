@@ -113,6 +113,30 @@ def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa
     assert after == pytest.approx(ways[told["taken"]]["f1"], abs=1e-3)
 
 
+def test_the_mean_of_two_models(nestling, config, tmp_path):  # noqa: F811
+    runs = [tmp_path / f"run-{order}" for order in (1, 2)]
+    for order, run in enumerate(runs, 1):
+        assert nestling("train", config, "--out", run, "--set", f"training.order={order}")[0] == 0
+    code, output, _ = nestling("average", *runs, "--out", tmp_path / "mean")
+    assert (code, "the mean of 2 models" in output) == (0, True)
+    assert json.loads(nestling("evaluate", tmp_path / "mean", GOLD, "--json")[1])["strict"]["f1"] > 50
+    assert nestling("average", runs[0], "--out", tmp_path / "alone")[0] == 2
+    assert nestling("train", config, "--out", tmp_path / "other", "--set", "training.seed=1")[0] == 0
+    code, _, errors = nestling("average", runs[0], tmp_path / "other", "--out", tmp_path / "no")
+    assert (code, "was not begun as" in errors) == (2, True)
+
+
+def test_text_first(nestling, tmp_path, tiny_transformer):  # noqa: F811
+    """Hidden words before entities, as a user sees it."""
+    path = tmp_path / "first.toml"
+    parts = f'[[encoder.parts]]\nkind = "transformer"\nmodel = "{tiny_transformer}"\n[pretraining]\nepochs = 2\n'
+    path.write_text(CONFIG.replace('[[encoder.parts]]\nkind = "affixes"\n', parts, 1))
+    code, output, errors = nestling("train", path, "--out", tmp_path / "run", "--set", "training.epochs=1")
+    assert (code, "dev strict F1" in output) == (0, True)
+    assert errors.count("pretraining, epoch") == 2
+    assert "hidden pieces guessed" in errors
+
+
 def test_given_spans(nestling, config, tmp_path):  # noqa: F811
     run = tmp_path / "run"
     config.write_text(CONFIG.replace("[heads.span]", "[heads.fragments]\nnegatives = 0\nsize = 16"))
