@@ -29,7 +29,6 @@ from nestling.data.taggers import load_tagger
 from nestling.errors import SettingsError
 from nestling.heads import HEADS
 from nestling.model import Model
-from nestling.nn.bert import Bert
 from nestling.nn.encoders import (
     Affixes,
     BiLSTM,
@@ -37,7 +36,6 @@ from nestling.nn.encoders import (
     Classes,
     Concat,
     Convolutions,
-    Informed,
     Memory,
     Transformer,
     WordVectors,
@@ -147,7 +145,7 @@ def _built(settings: Settings, labels: Labels, vocabularies: Mapping[str, list[s
         parts.append(module)
         if isinstance(module, Transformer):
             tokenizers[name] = indexers[name].tokenizer  # type: ignore[attr-defined]
-    encoder = _informed(parts) if settings.encoder.is_informed else parts[0] if len(parts) == 1 else Concat(parts)
+    encoder = parts[0] if len(parts) == 1 else Concat(parts)
     if settings.encoder.top is not None:
         encoder = _topped(encoder, settings.encoder.top)
     heads = {}
@@ -196,13 +194,6 @@ def _vectors(name: str, part: VectorSettings, vocabulary: list[str], saved: Path
         table = torch.zeros(len(vocabulary) + 1, int(size))  # the saved weights fill it
     vectors = WordVectors(name, table, is_frozen=part.is_frozen, dropout=part.dropout, unknown=part.unknown)
     return vectors, WordIndexer(vocabulary)
-
-
-def _informed(parts: Sequence[nn.Module]) -> nn.Module:
-    first, *others = parts
-    if not isinstance(first, Transformer) or not isinstance(first.model, Bert) or not others or first.memory:
-        raise SettingsError("encoder.is_informed: the first part must be a BERT that is trained, with others beside it")
-    return Informed(first, others)
 
 
 def _topped(encoder: nn.Module, top: TopSettings) -> nn.Module:

@@ -140,9 +140,6 @@ class EncoderSettings(_Settings):
     """Parts side by side, and what may stand on top of them."""
 
     parts: tuple[Part, ...] = Field(default=(TransformerSettings(),), min_length=1)
-    is_informed: bool = Field(
-        default=False, description="the layers of the first part, a BERT, see what the other parts say of words"
-    )
     top: TopSettings | None = None
 
     @property

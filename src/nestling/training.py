@@ -19,7 +19,7 @@ from nestling.errors import TrainingError
 from nestling.heads.head import Loss
 from nestling.masking import MaskedWords
 from nestling.model import Model
-from nestling.nn.encoders import Informed, Transformer
+from nestling.nn.encoders import Transformer
 
 
 class TrainingSettings(BaseModel):
@@ -89,8 +89,7 @@ def optimizer_of(model: nn.Module, settings: TrainingSettings) -> torch.optim.Ad
     Pretrained embeddings do not decay either: those of pieces that training never meets stay what they are.
     """
     transformers = [part for part in model.modules() if isinstance(part, Transformer)]
-    entering = [part.enter for part in model.modules() if isinstance(part, Informed)]  # what upsets transformers most
-    pretrained = {id(p) for part in (*transformers, *entering) for p in part.parameters()}
+    pretrained = {id(p) for part in transformers for p in part.parameters()}
     embeddings = {id(own.weight) for part in transformers for own in part.modules() if isinstance(own, nn.Embedding)}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nestling.data.features import AFFIXES, PieceIndexer, WordIndexer, affix_indexer, character_indexer
+from nestling.data.features import AFFIXES, WordIndexer, affix_indexer, character_indexer
 from nestling.nn.batch import Batch, Pieces
 from nestling.nn.encoders import (
     Affixes,
@@ -9,14 +9,10 @@ from nestling.nn.encoders import (
     Characters,
     Concat,
     Convolutions,
-    Informed,
     Memory,
-    Transformer,
     WordVectors,
     pool,
-    spread,
 )
-from nestling.pretrained import load_pretrained
 
 SENTENCES = [[("The", "IL-2", "gene")], [("No",)], [("Müller", "lacht", "laut", ".")]]
 
@@ -100,38 +96,3 @@ def test_a_memory_gives_what_was_read_and_asks_once():
     small = Memory(megabytes=0)
     assert small(read, pieces([7])).tolist() == small(read, pieces([7])).tolist() == [[[7, 7]]]
     assert not small.known
-
-
-def informed(folder):
-    """A transformer, affixes, and what makes batches for both."""
-    found = load_pretrained(str(folder), layers=None, attention_dropout=0.0)
-    parts = Transformer("pieces", found.model), Affixes("affixes", len(AFFIXES), 50, size=8)
-    indexers = {"pieces": PieceIndexer(found.tokenizer, found.limit), "affixes": affix_indexer(50)}
-    return parts, indexers
-
-
-def test_a_transformer_is_told_of_words_at_all_their_pieces(tiny_transformer):
-    torch.manual_seed(0)
-    (transformer, affixes), indexers = informed(tiny_transformer)
-    batch = batch_of(SENTENCES, indexers)
-    encoder = Informed(transformer, [affixes]).eval()
-    beside = Concat([transformer, affixes]).eval()
-    assert encoder.size == beside.size
-    assert torch.equal(encoder(batch).vectors, beside(batch).vectors)  # nothing is added at first
-    torch.nn.init.normal_(encoder.enter.weight)
-    told = encoder(batch)
-    size = transformer.size
-    assert not torch.allclose(told.vectors[..., :size], beside(batch).vectors[..., :size])
-    assert torch.equal(told.vectors[..., size:], beside(batch).vectors[..., size:])
-    for n, passage in enumerate(SENTENCES):
-        alone = encoder(batch_of([passage], indexers))
-        assert torch.allclose(told.vectors[n, : len(passage[0])], alone.vectors[0], atol=1e-5)
-    encoder.train()(batch).vectors.sum().backward()
-    assert float(encoder.enter.weight.grad.abs().sum()) > 0
-
-
-def test_what_is_known_of_words_by_hand():
-    words = torch.tensor([[[1, 3], [2, 0]], [[5, 0], [0, 0]]])  # (B, T, K): places in two rows of four pieces
-    pieces = Pieces(torch.zeros(2, 4, dtype=torch.long), torch.ones(2, 4, dtype=torch.bool), words, torch.arange(2))
-    known = torch.tensor([[[1.0], [2.0]], [[3.0], [9.0]]])
-    assert spread(known, pieces).squeeze(-1).tolist() == [[0, 1, 2, 1], [0, 3, 0, 0]]

@@ -104,14 +104,13 @@ class Bert(nn.Module):
         """The table of pieces."""
         return self.embeddings.word_embeddings
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, added: Tensor | None = None) -> Hidden:
-        """Rows (R, P) of pieces; the mask has 1 for real ones, and `added` (R, P, D) is known of them besides."""
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Hidden:
+        """Rows (R, P) of pieces; the mask has 1 for real ones."""
         order = attention_mask.sum(1).argsort(stable=True)  # (R,)
         real = attention_mask[order].bool()
         row, position = real.nonzero().unbind(1)  # (N,) each
         places = order[row] * real.shape[1] + position  # where the pieces stood
-        known = 0.0 if added is None else added.flatten(0, 1)[places]
-        pieces = self.embeddings(input_ids.flatten()[places], position, known)  # (N, D)
+        pieces = self.embeddings(input_ids.flatten()[places], position)  # (N, D)
         groups = at_once(real) if real.is_cuda else alike(real)  # a GPU wants few large products
         for layer in self.encoder["layer"].children():
             pieces = layer(pieces, groups)
@@ -130,9 +129,9 @@ class Embeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, ids: Tensor, positions: Tensor, known: Tensor | float = 0.0) -> Tensor:
+    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
         summed = self.word_embeddings(ids) + self.token_type_embeddings.weight[0] + self.position_embeddings(positions)
-        return self.dropout(self.LayerNorm(summed + known))  # type: ignore[no-any-return]
+        return self.dropout(self.LayerNorm(summed))  # type: ignore[no-any-return]
 
 
 class Layer(nn.Module):

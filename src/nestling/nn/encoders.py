@@ -34,12 +34,7 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self,
-        name: str,
-        model: nn.Module,
-        *,
-        pooling: Pooling = "max",
-        memory: "Memory | None" = None,
+        self, name: str, model: nn.Module, *, pooling: Pooling = "max", memory: "Memory | None" = None
     ) -> None:
         super().__init__()
         self.name, self.model, self.pooling, self.memory = name, model, pooling, memory
@@ -53,29 +48,15 @@ class Transformer(nn.Module):
             self.model.eval()  # no dropout: what is remembered is always the same
         return self
 
-    def forward(self, batch: Batch, known: Tensor | None = None) -> Words:
-        """Words of a batch; what is `known` of them (B, T, D) is added to the embeddings of their pieces."""
+    def forward(self, batch: Batch) -> Words:
         pieces: Pieces = batch.features[self.name]
-        if self.memory is not None:
-            hidden = self.memory(self.hidden, pieces)
-        else:
-            hidden = self.hidden(pieces.ids, pieces.mask, None if known is None else spread(known, pieces))
+        hidden = self.hidden(pieces.ids, pieces.mask) if self.memory is None else self.memory(self.hidden, pieces)
         vectors = pool(hidden.flatten(0, 1), pieces.words, self.pooling)  # (B, T, D)
         return Words(vectors, hidden[pieces.rows, 0], batch.mask)
 
-    def hidden(self, ids: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:
+    def hidden(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Vectors of pieces: (R, P, D)."""
-        more = {} if added is None else {"added": added}
-        return self.model(input_ids=ids, attention_mask=mask, **more).last_hidden_state  # type: ignore[no-any-return]
-
-
-def spread(words: Tensor, pieces: Pieces) -> Tensor:
-    """What is known of words (B, T, D), at each of their pieces (R, P, D)."""
-    rows = words.flatten(0, 1)  # (B * T, D)
-    places = pieces.words.flatten(0, 1)  # (B * T, K)
-    word, _ = own = (places > 0).nonzero(as_tuple=True)
-    empty = rows.new_zeros(pieces.ids.numel(), rows.shape[1])
-    return empty.index_copy(0, places[own], rows[word]).view(*pieces.ids.shape, -1)
+        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
 
 
 class Memory:
@@ -246,26 +227,6 @@ class Concat(nn.Module):
         words = [part(batch) for part in self.parts]
         vectors = torch.cat([part.vectors for part in words], dim=-1)  # (B, T, D)
         return Words(vectors, torch.cat([part.sentence for part in words], dim=-1), batch.mask)
-
-
-class Informed(nn.Module):
-    """A transformer whose layers see what other parts say of words: it is added to the embeddings of their pieces.
-
-    At first nothing is added. The other parts stand beside the transformer too.
-    """
-
-    def __init__(self, transformer: Transformer, parts: Sequence[nn.Module]) -> None:
-        super().__init__()
-        self.transformer, self.others = transformer, Concat(parts)
-        self.size = transformer.size + self.others.size
-        self.enter = nn.Linear(self.others.size, transformer.size, bias=False)
-        nn.init.zeros_(self.enter.weight)
-
-    def forward(self, batch: Batch) -> Words:
-        others: Words = self.others(batch)
-        words: Words = self.transformer(batch, self.enter(others.vectors))
-        vectors = torch.cat([words.vectors, others.vectors], dim=-1)  # (B, T, D)
-        return Words(vectors, torch.cat([words.sentence, others.sentence], dim=-1), batch.mask)
 
 
 class BiLSTM(nn.Module):
