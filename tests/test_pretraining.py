@@ -81,7 +81,7 @@ def test_words_are_learnt_and_pieces_that_are_not_met_stay_as_they_were(tmp_path
     run = Run(settings_of(settings(tmp_path, tiny_transformer, epochs=40, share=0.3), "test"), tmp_path / "run")
     part = next(own for own in run.built.model.modules() if isinstance(own, Transformer))
     before = part.model.embeddings.word_embeddings.weight.detach().clone()
-    met = set(run.built.batcher.batch(run.trainer.passages).features["transformer"].ids.unique().tolist())
+    met = set(run.built.batcher.batch(run.trainer.passages(0)).features["transformer"].ids.unique().tolist())
     steps = [step for step in run.steps() if step.phase == "pretraining"]
     changed = (part.model.embeddings.word_embeddings.weight != before).any(dim=1).nonzero().flatten().tolist()
     scores = [step.score for step in steps if step.score is not None]
@@ -142,7 +142,7 @@ def test_more_text_from_files(tmp_path, tiny_transformer):
     own = settings(tmp_path, tiny_transformer, texts=[str(tmp_path / "more.txt"), str(tmp_path / "more.jsonl")])
     run = Run(settings_of(own, "test"), tmp_path / "run")
     assert isinstance(run.pretraining, Pretraining)
-    words = [" ".join(s.words) for p in run.pretraining.trainer.passages for s in p.sentences]
+    words = [" ".join(s.words) for p in run.pretraining.trainer.passages(0) for s in p.sentences]
     assert words[-3:] == ["Ann went home .", "Bob stayed .", "Eve came ."]
     assert len(words) == len(corpus()) + 3
 

@@ -54,7 +54,7 @@ def test_gradients_reach_every_parameter(tmp_path, name):
         tmp_path, {name: {"tagging": "crf"} if name == "sequence" else {}}, entities=MOST.get(name, NESTED)
     )
     run = Run(settings_of(settings, "test"), tmp_path / "run")
-    batch = run.trainer.passages
+    batch = run.trainer.passages(0)
     losses = run.built.model(run.built.batcher.batch(batch), run.built.batcher.targets(batch))
     run.built.model.total({key: loss.total / loss.terms for key, loss in losses.items()}).backward()
     assert [key for key, p in run.built.model.named_parameters() if p.grad is None or not p.grad.any()] == []
@@ -179,7 +179,7 @@ def test_pieces_that_are_never_met_stay_as_they_were(tmp_path, tiny_transformer)
     run = Run(settings_of(table(tmp_path, {"span": {}}, transformer(tiny_transformer), epochs=1), "t"), tmp_path / "r")
     table_of = next(p.model for p in run.built.model.modules() if isinstance(p, Transformer)).embeddings.word_embeddings
     before = table_of.weight.detach().clone()
-    met = set(run.built.batcher.batch(run.trainer.passages).features["transformer"].ids.unique().tolist())
+    met = set(run.built.batcher.batch(run.trainer.passages(0)).features["transformer"].ids.unique().tolist())
     list(run.steps())
     changed = (table_of.weight != before).any(dim=1).nonzero().flatten().tolist()
     assert changed
@@ -309,6 +309,24 @@ def test_a_run_that_is_cut_and_resumed_ends_like_one_that_was_not(tmp_path, aver
     ]
     assert [row["dev"] for row in lines[0]] == [row["dev"] for row in lines[1]]
     assert list(trained(tmp_path, settings, "cut", resume=True)[1]) == []  # nothing is left to do
+
+
+def test_each_epoch_has_other_names(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=3)
+    settings["data"]["renamed"] = 1.0
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    words = [[s.words for p in run.trainer.passages(epoch) for s in p.sentences] for epoch in (0, 1, 0)]
+    assert words[0] == words[2] != words[1]
+    assert {own[0] for own in words[0]} <= set(PEOPLE)
+    assert [own[1:] for own in words[0]] == [sentence.words[1:] for d in corpus() for sentence in d.sentences]
+    assert trained(tmp_path, settings, "whole")[0].corpus.dev == corpus()  # dev stays as it is
+    cut = Run(settings_of(settings, "test"), tmp_path / "cut", save_seconds=0).steps()
+    for _ in range(4):
+        next(cut)
+    cut.close()
+    trained(tmp_path, settings, "cut", resume=True)
+    whole, resumed = weights(tmp_path / "whole"), weights(tmp_path / "cut")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
 def test_an_epoch_that_was_cut_is_recorded_whole(tmp_path):

@@ -44,7 +44,8 @@ class Pretraining:
         self.room, self.size = min(own.pieces, indexer.room), indexer.size
         made = list(passages(documents, room=self.room, size=self.size))
         self.dev = list(passages(dev, room=self.room, size=self.size))
-        self.trainer = Trainer(self.masked, made, self.batcher, _training(own, built.settings.training), accelerator)
+        training = _training(own, built.settings.training)
+        self.trainer = Trainer(self.masked, lambda _: made, self.batcher, training, accelerator)
         self._made_from = _digest(documents, own)
 
     def resume(self) -> None:

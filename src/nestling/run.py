@@ -23,7 +23,7 @@ from nestling.cards import CARD, card, write_card
 from nestling.checkpoint import load_state, read_json, save_model, save_state, save_weights
 from nestling.config import build, learnt, resolved
 from nestling.data import corpora
-from nestling.data.batches import passages
+from nestling.data.batches import Passage, passages
 from nestling.data.files import written
 from nestling.data.formats import FORMATS, guess, is_raw, read
 from nestling.data.gaps import made_up
@@ -91,8 +91,9 @@ class Run:
         self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
         self._require_measurable()
         self.recognizer = self.built.recognizer()
-        made = list(passages(self.corpus.train, room=self.recognizer.room, size=self.recognizer.size))
-        self.trainer = Trainer(self.built.model, made, self.built.batcher, self.settings.training, self.accelerator)
+        self.trainer = Trainer(
+            self.built.model, self._passages, self.built.batcher, self.settings.training, self.accelerator
+        )
         self.measure = {"f1": "strict F1", "given_spans": "accuracy of given spans"}[self.settings.training.measure]
         self.dev_figures: dict[str, float] = {}
         self.inside: dict[str, float] = {}  # where the answering head loses entities of dev
@@ -108,6 +109,12 @@ class Run:
         if resume:
             made.resume()
         return made
+
+    def _passages(self, epoch: int) -> list[Passage]:
+        """What is learnt in an epoch."""
+        share, seed = self.settings.data.renamed, f"{self.settings.training.draws}, {epoch}"
+        train = renamed(self.corpus.train, share, seed) if share else self.corpus.train
+        return list(passages(train, room=self.recognizer.room, size=self.recognizer.size))
 
     def _go_on(self) -> None:
         """Puts training where the folder says it stood."""
@@ -373,10 +380,6 @@ def _load_one(data: DataSettings) -> Corpus:
     if data.made_gaps:
         made = made_up(train, data.made_gaps)
         notes.append(f"{len(made)} sentences with gaps were made up, and are learnt too")
-        train = [*train, *made]
-    if data.renamed:
-        made = renamed(train, data.renamed)
-        notes.append(f"{sum(len(d.sentences) for d in made)} sentences with other names are learnt too")
         train = [*train, *made]
     inputs = [parse(d.text, id=d.id, language=language) for d in dev] if is_dev_raw else dev
     return Corpus(train, dev, inputs, notes)

@@ -38,8 +38,8 @@ class DataSettings(_Settings):
     )
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
-    renamed: int = Field(
-        default=0, ge=0, le=100, description="times that sentences with names are learnt once more, with other names"
+    renamed: float = Field(
+        default=0.0, ge=0, le=1, description="share of train's names that an epoch exchanges for others of their label"
     )
     made_gaps: float = Field(
         default=0.0, ge=0, le=100, description="sentences made up for each that has a mention with a gap, learnt too"

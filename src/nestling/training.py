@@ -141,17 +141,17 @@ def rate_at(share: float, warm_up: float) -> float:
 
 
 class Trainer:
-    """A model, what it learns from, and where it stands."""
+    """A model, what it learns from in each epoch, and where it stands."""
 
     def __init__(
         self,
         model: Model | MaskedWords,
-        made: Sequence[Passage],
+        passages: Callable[[int], Sequence[Passage]],
         batcher: Batcher,
         settings: TrainingSettings,
         accelerator: Accelerator | None = None,
     ) -> None:
-        self.model, self.passages, self.batcher, self.settings = model, made, batcher, settings
+        self.model, self.passages, self.batcher, self.settings = model, passages, batcher, settings
         self.accelerator = accelerator or Accelerator(cpu=True)
         self.optimizer = optimizer_of(model, settings)
         self.average = Average(model, settings.average)
@@ -163,7 +163,7 @@ class Trainer:
         while self.progress.epoch < self.settings.epochs and not self._is_patience_over():
             own = self.settings
             batches = shuffled(
-                self.passages,
+                self.passages(self.progress.epoch),
                 sentences=own.batch_size,
                 words=own.batch_words,
                 seed=own.draws,

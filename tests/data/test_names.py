@@ -32,32 +32,30 @@ def test_what_is_a_name():
 
 
 def test_by_hand():
-    """One name a label and document: there is one to take, that of the other document or its own."""
+    """There are two names of the label to choose from."""
     documents = [
         Document.of_words("one", [("the lord of Ayr rode".split(), [Entity.at(0, 4, "PER"), Entity.at(3, 4, "GPE")])]),
         Document.of_words("two", [("nobody".split(), []), ("New York slept".split(), [Entity.at(0, 2, "GPE")])]),
     ]
-    made = renamed(documents, 4)
-    assert [document.id.split(",")[0] for document in made] == [
-        "one",
-        "two",
-    ] * 4  # sentences without names are not made
-    assert {len(document.sentences) for document in made} == {1}
-    found = {tuple(texts(document.sentences[0])) for document in made if document.id.startswith("one")}
-    assert found == {
+    made = [renamed(documents, 1.0, str(seed)) for seed in range(9)]
+    assert {tuple(document.id for document in own) for own in made} == {("one", "two")}
+    assert {tuple(texts(one.sentences[0])) for one, _ in made} == {
         (("the lord of Ayr", "PER"), ("Ayr", "GPE")),
         (("the lord of New York", "PER"), ("New York", "GPE")),
     }
-    assert made == renamed(documents, 4)
+    assert {two.sentences[0].words for _, two in made} == {("nobody",)}
+    assert made[3] == renamed(documents, 1.0, "3")
+    assert [d.sentences[0].words for d in renamed(documents, 0.0, "0")] == [d.sentences[0].words for d in documents]
 
 
-def test_a_name_is_the_same_all_over_a_document():
-    names = ["Ann", "Bob", "Eve", "Tom", "Zoe"]
+def test_a_share_of_names_is_exchanged_all_over_a_document():
+    names = [f"N{n}" for n in range(1000)]
     sentences = [([name, "ran"], [Entity.at(0, 1, "PER")]) for name in names * 2]
-    for document in renamed([Document.of_words("d", sentences)], 3):
-        words = [own.words[0] for own in document.sentences]
-        assert words[:5] == words[5:]
-        assert set(words) <= set(names)
+    (document,) = renamed([Document.of_words("d", sentences)], 0.3, "0")
+    words = [own.words[0] for own in document.sentences]
+    assert words[:1000] == words[1000:]
+    assert set(words) <= set(names)
+    assert 250 < sum(one != other for one, other in zip(words, names, strict=False)) < 350
 
 
 ENTITY = st.tuples(st.integers(0, 5), st.integers(1, 3), st.sampled_from("AB")).map(
@@ -72,10 +70,8 @@ SENTENCE = st.tuples(
 def test_mentions_keep_their_labels_nesting_and_what_is_around_them(made):
     document = Document.of_words("d", made)
     common = frozenset(token.text for token in document.tokens if token.text.islower())
-    named = [s for s in document.sentences if list(names_in(s, common))]
-    (again,) = renamed([document], 1) or [Document.of_words("none", [])]
-    assert len(again.sentences) == len(named)
-    for before, behind in zip(named, again.sentences, strict=True):
+    (again,) = renamed([document], 1.0, "0")
+    for before, behind in zip(document.sentences, again.sentences, strict=True):
         names = {entity for _, entity in names_in(before, common)}
         assert [e.label for e in before.entities] == [e.label for e in behind.entities]
         assert [w for w in before.words if w.islower()] == [w for w in behind.words if w.islower()]

@@ -1,9 +1,9 @@
-"""Sentences again, with other names in them: so that a model learns what is around names, and not names by heart.
+"""Other names in the place of those of train: so that a model learns what is around names, and not names by heart.
 
 A book has one cast, and so has a newspaper's year; on the names of another book, what was learnt by heart is of no use.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -13,31 +13,30 @@ Words = tuple[str, ...]
 Name = tuple[str, Words]  # its label, its words
 
 
-def renamed(documents: Iterable[Document], times: int) -> list[Document]:
-    """The sentences of documents that have names, so many times more, with other names of train of the same label.
+def renamed(documents: Sequence[Document], share: float, seed: str) -> list[Document]:
+    """Documents with a share of their names exchanged for others of the same label; a seed always gives the same.
 
-    A name is the same all over a document. What is drawn is always the same.
+    A name is exchanged all over a document, or nowhere in it.
     """
-    documents = list(documents)
     common = frozenset(token.text for document in documents for token in document.tokens if token.text.islower())
     known: dict[str, list[Words]] = {}
     for label, words in dict.fromkeys(name for d in documents for s in d.sentences for name, _ in names_in(s, common)):
         known.setdefault(label, []).append(words)
-    random = Random(0)
+    random = Random(seed)
 
-    def again(document: Document, number: int) -> Document:
+    def instead(name: Name) -> Words:
+        return random.choice(known[name[0]]) if random.random() < share else name[1]
+
+    def anew(document: Document) -> Document:
         chosen: dict[Name, Words] = {}
         made = []
         for sentence in document.sentences:
             found = {(entity.start, entity.end): name for name, entity in names_in(sentence, common)}
-            chosen |= {name: random.choice(known[name[0]]) for name in found.values() if name not in chosen}
-            if found:
-                made.append(_exchanged(sentence, {place: chosen[name] for place, name in found.items()}))
-        own = Document.of_words(f"{document.id}, renamed {number}", made)
-        return replace(own, annotated=document.annotated)
+            chosen |= {name: instead(name) for name in dict.fromkeys(found.values()) if name not in chosen}
+            made.append(_exchanged(sentence, {place: chosen[name] for place, name in found.items()}))
+        return replace(Document.of_words(document.id, made), annotated=document.annotated)
 
-    made = (again(document, n) for n in range(times) for document in documents)
-    return [document for document in made if document.sentences]
+    return [anew(document) for document in documents]
 
 
 def names_in(sentence: Sentence, common: frozenset[str]) -> Iterator[tuple[Name, Entity]]:
