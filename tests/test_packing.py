@@ -16,7 +16,7 @@ from nestling.nn.int8 import Int8Linear
 from nestling.packing import unpack
 from nestling.run import Run
 from nestling.settings import settings_of
-from tests.runs import corpus, table, trained, transformer, weights
+from tests.small_runs import corpus, table, trained, transformer, weights
 
 
 def size_of(folder):

@@ -15,7 +15,7 @@ from nestling.pretraining import Pretraining, texts_of
 from nestling.run import Run
 from nestling.settings import settings_of
 from nestling.types import Document, Labels
-from tests.runs import corpus, table, trained, transformer, weights
+from tests.small_runs import corpus, table, trained, transformer, weights
 
 MASK = 4  # of the tiny tokenizer
 

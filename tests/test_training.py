@@ -26,7 +26,7 @@ from nestling.settings import load_settings, settings_of
 from nestling.training import Average, rate_at
 from nestling.types import Document, Entity, Span
 from tests.conftest import ROOT
-from tests.runs import MOST, NESTED, PEOPLE, TOWNS, corpus, table, trained, transformer, weights
+from tests.small_runs import MOST, NESTED, PEOPLE, TOWNS, corpus, table, trained, transformer, weights
 
 
 @pytest.mark.parametrize("name", HEADS)
