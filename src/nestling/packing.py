@@ -11,12 +11,14 @@ from nestling.nn.int8 import from_levels, to_levels
 
 Precision = Literal["fp32", "fp16", "int8"]
 _SCALE, _ROWS = ".scale", ".rows"
+_HARDLY = 0.05  # of a row's largest weight: eight bits are not much finer
 
 
 def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
     """The weights of a model, smaller, and the names of those that are borrowed: `known`, or `known` but for some rows.
 
-    With int8, matrices have 8 bits a weight, and so has what training added to the rows of known ones; all else has 16.
+    With int8, matrices have 8 bits a weight, and so has what training added to the rows of known ones, unless it is
+    next to nothing; all else has 16.
     """
     borrowed: list[str] = []
     packed: dict[str, Tensor] = {}
@@ -26,7 +28,8 @@ def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) ->
             continue
         is_matrix = weight.dim() == 2 and weight.is_floating_point()
         bits: Precision = "fp16" if precision == "int8" and not is_matrix else precision
-        rows = _changed(weight, known[name]) if name in known and is_matrix else None
+        least = _HARDLY if precision == "int8" else 0.0
+        rows = _changed(weight, known[name], least) if name in known and is_matrix else None
         if rows is None or len(rows) == len(weight) or precision == "fp32":
             packed |= _smaller(name, weight, bits)
         else:
@@ -35,9 +38,9 @@ def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) ->
     return packed, borrowed
 
 
-def _changed(weight: Tensor, known: Tensor) -> Tensor:
-    """The rows of a matrix that are not as they are known."""
-    return (weight != known).any(dim=1).nonzero().squeeze(1)
+def _changed(weight: Tensor, known: Tensor, least: float) -> Tensor:
+    """The rows of a matrix that changed by more than this share of their largest weight."""
+    return ((weight - known).abs().amax(dim=1) > least * known.abs().amax(dim=1)).nonzero().squeeze(1)
 
 
 def _smaller(name: str, weight: Tensor, precision: Precision) -> dict[str, Tensor]:
