@@ -70,7 +70,7 @@ def megabytes_of(folder: Path) -> float:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    found = [file for file in folder.glob("*") if file.is_file() and file.suffix in (".json", ".safetensors")]
+    found = [file for file in folder.glob("*") if file.is_file() and file.suffix in (".json", ".gz", ".safetensors")]
     return found + [file for file in folder.glob("transformer*/*") if file.is_file()]
 
 
