@@ -255,3 +255,20 @@ def test_inspection_by_hand():
 def test_windows_must_be_widths():
     with pytest.raises(ValidationError, match="one to a thousand widths"):
         TwoStageSettings(windows=(0, 1))
+
+
+@pytest.mark.parametrize("lengths", [(40, 40, 40), (60, 3, 4, 5, 3, 4)])  # hardly any padding, and mostly padding
+@pytest.mark.parametrize("is_half", [False, True])
+def test_many_seeds_are_looked_at_as_few_are(lengths, is_half):
+    torch.manual_seed(0)
+    labels = Labels(("A", "B"))
+    head = TwoStageHead(8, labels, TwoStageSettings(windows=(1, 2, 3, 4, 5), filters_labels=True)).eval()
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+    words = Words(torch.randn(*mask.shape, 8) * mask.unsqueeze(-1), torch.zeros(len(lengths), 8), mask)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+        output = head(words)
+        spans = windows(mask, head.settings.windows)
+        assert len(spans) >= 300
+        together = head._window_logits(output, spans)
+        apart = head.is_proposal(output, output.at(spans)).amax(dim=1).float()
+    assert torch.allclose(together, apart, atol=0.02 if is_half else 1e-5)

@@ -268,9 +268,9 @@ class TwoStageHead(nn.Module):
             own = (which == n).nonzero().squeeze(1)  # (N,)
             at = spans[own, 0], spans[own, 1]
             if len(own) > _MOST * maximum.shape[0] * maximum.shape[1]:
-                logits[own] = filter.end(*seen).amax(dim=-1)[at]
+                logits[own] = filter.end(*seen).amax(dim=-1)[at].to(logits)
             else:  # sentences of very different lengths: most places are padding
-                logits[own] = filter.end(*(part[at] for part in seen)).amax(dim=-1)
+                logits[own] = filter.end(*(part[at] for part in seen)).amax(dim=-1).to(logits)
         return logits
 
     def inspect(self, output: Reading, targets: Targets) -> dict[str, tuple[float, float]]:
