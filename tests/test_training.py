@@ -22,7 +22,7 @@ from nestling.evaluation.scores import score
 from nestling.heads import HEADS
 from nestling.nn.encoders import Transformer
 from nestling.run import Run, load_corpus
-from nestling.settings import load_settings, settings_of
+from nestling.settings import load_settings, settings_of, without_places
 from nestling.training import Average, rate_at
 from nestling.types import Document, Entity, Span
 from tests.conftest import ROOT
@@ -329,6 +329,22 @@ def test_each_epoch_has_other_names(tmp_path):
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
+def test_what_a_model_annotated_is_learnt_beside_train_and_not_judged(tmp_path):
+    settings = table(tmp_path, {"span": {}}, epochs=1)
+    found = [replace(document, id=f"found-{document.id}") for document in corpus(NESTED)]
+    write(found, tmp_path / "found.jsonl")
+    line = {"id": "raw", "text": "Ann lives in Rome.", "entities": [{"fragments": [[13, 17]], "label": "LOC"}]}
+    (tmp_path / "raw.jsonl").write_text(json.dumps(line))
+    settings["data"]["silver"] = [str(tmp_path / "found.jsonl"), str(tmp_path / "raw.jsonl")]
+    run = Run(settings_of(settings, "test"), tmp_path / "run")
+    assert run.corpus.train[:-1] == [*corpus(), *found]
+    assert [m.text for m in run.corpus.train[-1].mentions] == ["Rome"]
+    assert run.corpus.dev == corpus()
+    assert run.corpus.notes == ["9 sentences that a model annotated are learnt too"]
+    assert set(run.built.batcher.labels) == {"PER", "LOC", "CITY"}
+    assert without_places(run.settings).data.silver == ("found.jsonl", "raw.jsonl")
+
+
 def test_an_epoch_that_was_cut_is_recorded_whole(tmp_path):
     settings = table(tmp_path, {"span": {}}, epochs=2)
     trained(tmp_path, settings, "whole")
@@ -428,10 +444,12 @@ def test_data_from_two_places(data, message):
 def test_files_are_found_beside_the_configuration_too(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "train.jsonl").write_text("")
-    (tmp_path / "mine" / "my.toml").write_text('[data]\ntrain = "train.jsonl"\ndev = "dev.jsonl"\n[heads.span]\n')
+    text = '[data]\ntrain = "train.jsonl"\ndev = "dev.jsonl"\nsilver = ["train.jsonl", "x.jsonl"]\n[heads.span]\n'
+    (tmp_path / "mine" / "my.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
     data = load_settings(tmp_path / "mine" / "my.toml").data
-    assert (data.train, data.dev) == (str(tmp_path / "mine" / "train.jsonl"), "dev.jsonl")
+    train = str(tmp_path / "mine" / "train.jsonl")
+    assert (data.train, data.dev, data.silver) == (train, "dev.jsonl", (train, "x.jsonl"))
 
 
 def test_a_run_that_was_stopped_at_its_last_step_gets_its_card(tmp_path):

@@ -334,6 +334,20 @@ def _flat(table: Any, name: str = "") -> dict[str, Any]:
 
 
 def load_corpus(data: DataSettings) -> Corpus:
+    """What settings name: train, with what a model annotated for it, and dev."""
+    own = _load_all(data)
+    silver = [document for path in data.silver for document in _silver(path, data)]
+    count = sum(len(document.sentences) for document in silver)
+    notes = [f"{count} sentences that a model annotated are learnt too"] if silver else []
+    return replace(own, train=[*own.train, *silver], notes=[*own.notes, *notes])
+
+
+def _silver(path: str, data: DataSettings) -> list[Document]:
+    documents = list(read(path, "jsonl", language=language_of(data)))
+    return [resplit(d, language_of(data)).document for d in documents] if is_raw(path, "jsonl") else documents
+
+
+def _load_all(data: DataSettings) -> Corpus:
     """The train and dev parts that settings name; of several corpora, what each does not annotate is unknown in it."""
     if not data.also:
         return _load_one(data)

@@ -38,6 +38,9 @@ class DataSettings(_Settings):
     )
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
+    silver: tuple[str, ...] = Field(
+        default=(), description="files that a model annotated (nestling predict --json), learnt beside train"
+    )
     renamed: float = Field(
         default=0.0, ge=0, le=1, description="share of train's names that an epoch exchanges for others of their label"
     )
@@ -217,13 +220,17 @@ def without_places(settings: Settings) -> Settings:
     data = settings.data
     files = {part: Path(own).name for part in ("train", "dev", "test") if (own := getattr(data, part)) is not None}
     parts = tuple(_without_place(part) for part in settings.encoder.parts)
-    texts = tuple(Path(own).name for own in settings.pretraining.texts)
+    texts = tuple(map(_name_of, settings.pretraining.texts))
     changed = {
         "pretraining": settings.pretraining.model_copy(update={"texts": texts}),
-        "data": data.model_copy(update={"root": None, **files}),
+        "data": data.model_copy(update={"root": None, "silver": tuple(map(_name_of, data.silver)), **files}),
         "encoder": settings.encoder.model_copy(update={"parts": parts}),
     }
     return settings.model_copy(update=changed)
+
+
+def _name_of(path: str) -> str:
+    return Path(path).name
 
 
 def _without_place(part: Part) -> Part:
@@ -273,8 +280,12 @@ def load_settings(path: Path | str, changes: Sequence[str] = ()) -> Settings:
 def _found_beside(data: DataSettings, folder: Path) -> DataSettings:
     """Files that are not there from where we are, but are from the configuration's folder, are those."""
     given = {part: getattr(data, part) for part in ("train", "dev", "test")}
-    found = {p: str(folder / own) for p, own in given.items() if own and not Path(own).exists()}
-    return data.model_copy(update={part: own for part, own in found.items() if Path(own).exists()})
+    found = {part: _beside(own, folder) for part, own in given.items() if own}
+    return data.model_copy(update=found | {"silver": tuple(_beside(own, folder) for own in data.silver)})
+
+
+def _beside(path: str, folder: Path) -> str:
+    return str(folder / path) if not Path(path).exists() and (folder / path).exists() else path
 
 
 def settings_of(table: Mapping[str, Any], where: str) -> Settings:
