@@ -127,3 +127,14 @@ def test_paths_by_hand():
 def test_reach_must_be_known():
     with pytest.raises(ValueError, match="reach"):
         head(reach=None)
+
+
+def test_ends_that_are_likely_enough_are_candidates_though_none_is_likelier():
+    ends = torch.full((1, 1, 2, 3), -20.0)
+    ends[0, 0, 0] = torch.tensor([0.6, 0.1, 0.3]).log()
+    ends[0, 0, 1] = torch.tensor([0.9, 0.1, 0.0001]).log()
+    grid = Grid(torch.zeros(1, 1, 2), ends, torch.ones(1, 1, 2, dtype=torch.bool))
+    assert head().candidates(grid) == [[]]
+    (found,) = head(least=0.25).candidates(grid)[0]
+    assert (found.start, found.end, found.label) == (0, 1, "PER")
+    assert found.score == pytest.approx(0.3, abs=1e-3)

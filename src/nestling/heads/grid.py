@@ -13,7 +13,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from nestling.heads.head import Loss, Targets
+from nestling.heads.head import Loss, Targets, likely
 from nestling.nn.batch import Words
 from nestling.nn.spans import Maxima, mask_of, shifted
 from nestling.types import Entity, Labels, Span, joined
@@ -37,6 +37,9 @@ class GridSettings(BaseModel):
         default=1.0, gt=0, allow_inf_nan=False, description="how much a pair of a mention with gaps counts"
     )
     link_threshold: float = Field(default=0.5, gt=0, lt=1, description="probability from which two words are linked")
+    least: float = Field(
+        default=1.0, gt=0, le=1, description="probability from which ends are a candidate though none is likelier"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +121,16 @@ class GridHead(nn.Module):
 
     def candidates(self, output: Grid) -> list[list[Entity]]:
         """Every path between two ends; its score is that of the ends, times the weakest link's probability."""
-        probabilities, best = output.ends.float().softmax(dim=-1).max(dim=-1)  # each (B, W, T)
         linked = output.links.float().sigmoid()
-        places = ((best > 0) & output.mask).nonzero()  # (S, 3): sentence, distance, first word
         links = self._links(linked, output.mask)
         found: list[list[Entity]] = [[] for _ in range(output.mask.shape[0])]
-        at = tuple(places.T)
-        for (row, by, first), label, score in zip(
-            places.tolist(), best[at].tolist(), probabilities[at].tolist(), strict=True
-        ):
+        ends = likely(output.ends, output.mask, self.settings.least)
+        for (row, by, first), label, score in zip(*map(Tensor.tolist, ends), strict=True):
             ways = list(paths(links[row], first, first + by))
             if not ways:  # the words between the ends, linked or not
                 ways = [(list(range(first, first + by + 1)), float(linked[row, 1, first : first + by].min()))]
             for words, weakest in ways:
-                name = self.labels[label - 1]
+                name = self.labels[label]
                 found[row].append(Entity(joined(Span(n, n + 1) for n in words), name, min(score * weakest, 1.0)))
         return found
 

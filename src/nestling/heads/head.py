@@ -92,18 +92,28 @@ class Inspectable(Protocol):
         ...
 
 
-def labelled_spans(logits: Tensor, mask: Tensor, labels: Labels, least: float = 1.0) -> list[list[Entity]]:
-    """Every span whose best label is likelier than none, or has `least`, with its probability.
+class Likely(NamedTuple):
+    """Spans that may be entities."""
 
-    Logits are (B, W, T, 1 + L) by width and start.
+    places: Tensor  # (S, 3): sentence, width - 1, start
+    labels: Tensor  # (S,): the best but for none
+    scores: Tensor  # (S,): its probability
+
+
+def likely(logits: Tensor, mask: Tensor, least: float = 1.0) -> Likely:
+    """Every span whose best label is likelier than none, or has `least`.
+
+    Logits are (B, W, T, 1 + L) by width and start, none first.
     """
     chances = logits.float().softmax(dim=-1)
     scores, best = chances[..., 1:].max(dim=-1)  # each (B, W, T)
-    is_candidate = (scores > chances[..., 0]) | (scores >= least)
-    places = (is_candidate & mask).nonzero()  # (S, 3): sentence, width - 1, start
+    is_candidate = ((scores > chances[..., 0]) | (scores >= least)) & mask
+    return Likely(is_candidate.nonzero(), best[is_candidate], scores[is_candidate])
+
+
+def labelled_spans(logits: Tensor, mask: Tensor, labels: Labels, least: float = 1.0) -> list[list[Entity]]:
+    """The entities of `likely`, sentence by sentence."""
     found: list[list[Entity]] = [[] for _ in range(mask.shape[0])]
-    at = tuple(places.T)
-    rows = zip(places.tolist(), best[at].tolist(), scores[at].tolist(), strict=True)
-    for (sentence, width, start), label, score in rows:
+    for (sentence, width, start), label, score in zip(*map(Tensor.tolist, likely(logits, mask, least)), strict=True):
         found[sentence].append(Entity.at(start, start + width + 1, labels[label], min(score, 1.0)))
     return found
