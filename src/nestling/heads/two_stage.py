@@ -22,7 +22,7 @@ from nestling.types import Entity, Labels
 
 Locator = Literal["filter", "regressor"]
 _FEW = 300  # seeds, all of which are looked at in one go
-_MOST = 0.7  # share of places that are real, from which it is faster to look at padding too
+_MOST = 0.7  # share of a width's places that are inside a sentence, from which it is faster to look at all
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -63,16 +63,19 @@ class TwoStageSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Words as the three parts look at them."""
+    """Words as the three parts look at them: those of all sentences behind one another, N in all, without padding."""
 
-    vectors: Tensor  # (B, T, D)
+    vectors: Tensor  # (N, D)
     outside: Tensor | None  # (B, T + 2, D) with edges around each sentence, for the regressor
-    maxima: Maxima
+    maxima: Maxima  # of (1, N, D)
+    first: Tensor  # (B,): where sentences begin
     mask: Tensor  # (B, T)
 
     def at(self, spans: Tensor) -> "Seen":
         """Spans (S, 3) as they are read."""
-        return Seen(spans, self.maxima.of_spans(spans))
+        sentence, start, end = spans.unbind(1)
+        begin, row = self.first[sentence], torch.zeros_like(sentence)
+        return Seen(spans, self.maxima.of_spans(torch.stack([row, begin + start, begin + end], dim=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,8 @@ class TwoStageHead(nn.Module):
     def forward(self, words: Words) -> Reading:
         vectors = self.dropout(words.vectors)
         outside = bordered(vectors, words.mask, self.edges) if self.edges is not None else None
-        return Reading(vectors, outside, Maxima(vectors), words.mask)
+        lengths, real = words.mask.sum(dim=1), vectors[words.mask]  # (B,), (N, D)
+        return Reading(real, outside, Maxima(real.unsqueeze(0)), lengths.cumsum(dim=0) - lengths, words.mask)
 
     # What the parts say of spans
 
@@ -259,18 +263,19 @@ class TwoStageHead(nn.Module):
         """The best of `is_proposal` (S,) for all seeds, width by width: faster where they are many."""
         filter = self.filter
         assert filter is not None
-        left, right = filter.of_left(output.vectors), filter.of_right(output.vectors)  # (B, T, H)
+        left, right = filter.of_left(output.vectors), filter.of_right(output.vectors)  # (N, H)
         widths, which = (spans[:, 2] - spans[:, 1]).unique(return_inverse=True)  # type: ignore[no-untyped-call]  # (V,), (S,)
         logits = output.vectors.new_zeros(len(spans))
         for n, width in enumerate(widths.tolist()):
-            maximum = output.maxima.of_width(width)  # (B, T - width + 1, D)
-            seen = maximum, left[:, : maximum.shape[1]], right[:, width - 1 :]
-            own = (which == n).nonzero().squeeze(1)  # (N,)
-            at = spans[own, 0], spans[own, 1]
-            if len(own) > _MOST * maximum.shape[0] * maximum.shape[1]:
-                logits[own] = filter.end(*seen).amax(dim=-1)[at].to(logits)
-            else:  # sentences of very different lengths: most places are padding
-                logits[own] = filter.end(*(part[at] for part in seen)).amax(dim=-1).to(logits)
+            own = (which == n).nonzero().squeeze(1)
+            start = output.first[spans[own, 0]] + spans[own, 1]
+            if len(own) > _MOST * (len(left) - width + 1):
+                maximum = output.maxima.of_width(width).squeeze(0)  # (N - width + 1, D)
+                found = filter.end(maximum, left[: len(maximum)], right[width - 1 :]).amax(dim=1)[start]
+            else:  # most of that width reach from one sentence into another
+                maximum = output.at(spans[own]).maximum
+                found = filter.end(maximum, left[start], right[start + width - 1]).amax(dim=1)
+            logits[own] = found.to(logits)
         return logits
 
     def inspect(self, output: Reading, targets: Targets) -> dict[str, tuple[float, float]]:
@@ -314,8 +319,8 @@ def _regression(spans: Tensor, offsets: Tensor, gold: Tensor) -> Tensor:
 def _inner(reading: Reading, seen: Seen) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What the filter and the classifier look at: the maximum, and where the first and last words are."""
     sentence, start, end = seen.spans.unbind(1)
-    first = sentence * reading.vectors.shape[1]  # where their sentences begin
-    return seen.maximum, reading.vectors.flatten(0, 1), first + start, first + end - 1
+    begin = reading.first[sentence]
+    return seen.maximum, reading.vectors, begin + start, begin + end - 1
 
 
 def _histogram(offsets: Tensor) -> dict[str, tuple[float, float]]:
