@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ from nestling.errors import CheckpointError, SettingsError, TrainingError, Unkno
 from nestling.evaluation.scores import score
 from nestling.heads import HEADS
 from nestling.nn.encoders import Transformer
-from nestling.run import Run, load_corpus
+from nestling.run import Corpus, Run, load_corpus
 from nestling.settings import load_settings, settings_of, without_places
 from nestling.training import Average, rate_at
 from nestling.types import Document, Entity, Span
@@ -337,12 +338,29 @@ def test_what_a_model_annotated_is_learnt_beside_train_and_not_judged(tmp_path):
     (tmp_path / "raw.jsonl").write_text(json.dumps(line))
     settings["data"]["silver"] = [str(tmp_path / "found.jsonl"), str(tmp_path / "raw.jsonl")]
     run = Run(settings_of(settings, "test"), tmp_path / "run")
-    assert run.corpus.train[:-1] == [*corpus(), *found]
-    assert [m.text for m in run.corpus.train[-1].mentions] == ["Rome"]
+    assert run.corpus.train == corpus()
+    assert run.corpus.silver[:-1] == found
+    assert [m.text for m in run.corpus.silver[-1].mentions] == ["Rome"]
     assert run.corpus.dev == corpus()
-    assert run.corpus.notes == ["9 sentences that a model annotated are learnt too"]
+    assert run.corpus.notes == ["9 sentences that a model annotated are learnt too, 8 of them an epoch"]
     assert set(run.built.batcher.labels) == {"PER", "LOC", "CITY"}
     assert without_places(run.settings).data.silver == ("found.jsonl", "raw.jsonl")
+
+
+def test_an_epoch_has_as_many_sentences_of_silver_as_of_train_and_all_have_their_turn():
+    silver = [replace(document, id=f"found-{n}-{document.id}") for n in range(3) for document in corpus()]
+    size = sum(len(document.sentences) for document in corpus())
+    every = Corpus(corpus(), [], [], [], silver)
+    epochs = [every.in_epoch(epoch, seed=1) for epoch in range(4)]
+    assert all(epoch[: len(corpus())] == corpus() for epoch in epochs)
+    turns = [[(d.id, s) for d in epoch[len(corpus()) :] for s in d.sentences] for epoch in epochs]
+    assert [len(turn) for turn in turns] == [size] * 4
+    wanted = [(document.id, sentence) for document in silver for sentence in document.sentences]
+    assert Counter(turns[0] + turns[1] + turns[2]) == Counter(wanted)
+    assert turns[3] == turns[0]
+    assert turns[0] == [(d.id, s) for d in every.in_epoch(0, seed=1)[len(corpus()) :] for s in d.sentences]
+    assert turns[0] != [(d.id, s) for d in every.in_epoch(0, seed=2)[len(corpus()) :] for s in d.sentences]
+    assert Corpus(corpus(), [], [], [], silver[:2]).in_epoch(7, seed=1) == [*corpus(), *silver[:2]]
 
 
 def test_an_epoch_that_was_cut_is_recorded_whole(tmp_path):

@@ -65,6 +65,7 @@ def like_lengths(batch: list[Any], size: int) -> list[list[Any]]:
 
 def over_transformer(nlp: Any, encoder: str) -> dict[str, Any]:
     """A transformer in the pipeline, of sentences alone, and what a component is told that listens to it."""
+    nlp.batch_size = 64  # a thousand texts at once are padded to the longest: fifteen gigabytes
     whole = {"@span_getters": "spacy-transformers.doc_spans.v1"}
     own = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": encoder, "get_spans": whole}
     nlp.add_pipe("transformer", config={"model": own})

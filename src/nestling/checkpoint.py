@@ -98,7 +98,8 @@ def export(folder: Path | str, out: Path, precision: Precision) -> None:
 def average(folders: Sequence[Path | str], out: Path) -> None:
     """Writes a model whose weights are the mean of those of models that were begun alike (Wortsman et al., 2022).
 
-    They may differ in the order that they learnt in, and in how they decode, which the first one decides.
+    They may differ in what they learnt, for how long and in which order, and in how they decode, which the first one
+    decides.
     """
     models = [load_model(folder) for folder in folders]
     first = models[0]
@@ -113,8 +114,9 @@ def average(folders: Sequence[Path | str], out: Path) -> None:
 
 def _begun_as(built: Built) -> tuple[Any, ...]:
     """All that decides what a model begins with."""
-    settings = built.settings.model_dump(exclude={"decoding": True, "training": {"order"}})
-    return settings, tuple(built.batcher.labels), built.vocabularies
+    own = without_places(built.settings)
+    settings = (own.encoder, own.heads, own.pretraining, own.training.seed)
+    return *settings, tuple(built.batcher.labels), built.vocabularies
 
 
 def _of_embedded(built: Built) -> dict[str, Tensor]:

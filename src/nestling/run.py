@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from accelerate import Accelerator
@@ -54,6 +55,16 @@ class Corpus:
     dev: list[Document]  # gold
     dev_inputs: list[Document]  # the same texts, without gold's words where they come from raw text
     notes: list[str]
+    silver: list[Document] = field(default_factory=list)  # what a model annotated
+
+    @property
+    def learnt(self) -> list[Document]:
+        """All that is learnt."""
+        return [*self.train, *self.silver]
+
+    def in_epoch(self, epoch: int, seed: int) -> list[Document]:
+        """What an epoch learns: train, and as many sentences of silver, which take turns."""
+        return [*self.train, *in_turn(self.silver, epoch, _sentences(self.train), seed)]
 
 
 @dataclass(slots=True)
@@ -84,11 +95,11 @@ class Run:
         self._require_room(resume)
         self.accelerator.wait_for_everyone()  # before any process writes into the folder
         self.corpus = load_corpus(settings.data)
-        self.settings = resolved(settings, self.corpus.train)
-        labels = Labels.of(self.corpus.train)
+        self.settings = resolved(settings, self.corpus.learnt)
+        labels = Labels.of(self.corpus.learnt)
         if not labels:
             raise TrainingError("the training text has no entities: there is nothing to learn")
-        self.built = build(self.settings, labels, learnt(self.settings, self.corpus.train))
+        self.built = build(self.settings, labels, learnt(self.settings, self.corpus.learnt))
         self._require_measurable()
         self.recognizer = self.built.recognizer()
         self.trainer = Trainer(
@@ -105,16 +116,18 @@ class Run:
             self._go_on()
 
     def _first_phase(self, resume: bool) -> Pretraining:
-        made = Pretraining(self.built, self.corpus.train, self.corpus.dev_inputs, self.folder, self.accelerator)
+        made = Pretraining(self.built, self.corpus.learnt, self.corpus.dev_inputs, self.folder, self.accelerator)
         if resume:
             made.resume()
         return made
 
     def _passages(self, epoch: int) -> list[Passage]:
         """What is learnt in an epoch."""
-        share, seed = self.settings.data.renamed, f"{self.settings.training.draws}, {epoch}"
-        train = renamed(self.corpus.train, share, seed) if share else self.corpus.train
-        return list(passages(train, room=self.recognizer.room, size=self.recognizer.size))
+        share, draws = self.settings.data.renamed, self.settings.training.draws
+        documents = self.corpus.in_epoch(epoch, draws)
+        if share:
+            documents = renamed(documents, share, f"{draws}, {epoch}")
+        return list(passages(documents, room=self.recognizer.room, size=self.recognizer.size))
 
     def _go_on(self) -> None:
         """Puts training where the folder says it stood."""
@@ -334,12 +347,29 @@ def _flat(table: Any, name: str = "") -> dict[str, Any]:
 
 
 def load_corpus(data: DataSettings) -> Corpus:
-    """What settings name: train, with what a model annotated for it, and dev."""
+    """What settings name: train, what a model annotated for it, and dev."""
     own = _load_all(data)
     silver = [document for path in data.silver for document in _silver(path, data)]
-    count = sum(len(document.sentences) for document in silver)
-    notes = [f"{count} sentences that a model annotated are learnt too"] if silver else []
-    return replace(own, train=[*own.train, *silver], notes=[*own.notes, *notes])
+    count, most = _sentences(silver), _sentences(own.train)
+    turns = f", {most} of them an epoch" if count > most else ""
+    notes = [f"{count} sentences that a model annotated are learnt too{turns}"] if silver else []
+    return replace(own, silver=silver, notes=[*own.notes, *notes])
+
+
+def in_turn(documents: Sequence[Document], epoch: int, sentences: int, seed: int) -> list[Document]:
+    """So many sentences, the next ones in every epoch, of documents in an order that the seed gives.
+
+    All of them where they are fewer.
+    """
+    if _sentences(documents) <= sentences:
+        return list(documents)
+    start = epoch * sentences % _sentences(documents)
+    every = Random(seed).sample(documents, len(documents))
+    return corpora.first_sentences([*every, *every], start, start + sentences)
+
+
+def _sentences(documents: Iterable[Document]) -> int:
+    return sum(len(document.sentences) for document in documents)
 
 
 def _silver(path: str, data: DataSettings) -> list[Document]:

@@ -39,7 +39,9 @@ class DataSettings(_Settings):
     sentences: int | None = Field(default=None, ge=1, description="learn from the first so many sentences only")
     dev_sentences: int | None = Field(default=None, ge=1, description="score the first so many sentences of dev only")
     silver: tuple[str, ...] = Field(
-        default=(), description="files that a model annotated (nestling predict --json), learnt beside train"
+        default=(),
+        description="files that a model annotated (nestling predict --json), learnt beside train; "
+        "an epoch has as many sentences of them as of train, the next ones each time",
     )
     renamed: float = Field(
         default=0.0, ge=0, le=1, description="share of train's names that an epoch exchanges for others of their label"
