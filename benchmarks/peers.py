@@ -4,6 +4,8 @@
 
 Each runs in an environment of its own, made under runs/peers/environments. A text is a sentence: of raw corpora one
 that nestling cut, of others as it is given. Tools that cannot nest learn the outermost entities and are judged by all.
+What a tool finds is kept in benchmarks/found, as places and labels: the same command later compares another model with
+it and trains nothing. To train again, delete that file.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import sys
 import time
 import venv
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from records import ROOT, add
 from nestling.checkpoint import load, load_model, model_folders
 from nestling.config import embedded
 from nestling.data import corpora
+from nestling.data.files import written as complete
 from nestling.evaluation.scores import Scores, lead, score
 from nestling.run import load_corpus
 from nestling.settings import DataSettings
@@ -30,6 +34,8 @@ from nestling.text import parse
 from nestling.types import Document, Mention, Span
 
 FOLDER = ROOT / "runs" / "peers"
+FOUND = ROOT / "benchmarks" / "found"
+Place = tuple[int, int, str]  # where it starts and ends in the characters of its document, and its label
 READY = "ready.json"  # of a model: what it was told and how long it took
 CONTESTANTS = ROOT / "benchmarks" / "contestants"
 PEERS: dict[str, tuple[str, list[str], dict[str, str], str]] = {  # script, what is installed, what it is told, encoder
@@ -59,9 +65,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="what the tool is told besides")
     given = parser.parse_args()
-    folder = trained(given.peer, given.corpus, given.sentences, given.seed, given.set)
     gold = corpora.load(given.corpus, "test")
-    scores = score(gold, predicted(given.peer, folder, gold, given.corpus))
+    inputs = inputs_of(gold, given.corpus)
+    kept = kept_or_found(given, inputs)
+    scores = score(gold, with_mentions(inputs, kept["found"], given.corpus))
     interval = scores.interval()
     shipped = None if given.sentences else model_for(given.corpus)
     add(
@@ -79,7 +86,7 @@ def main() -> None:
             "f1_high": round(interval.high, 2),
             "sentences": given.sentences,
             **(lead_of(shipped, gold, given.corpus, scores) if shipped else {}),
-            **json.loads((folder.parent / READY).read_text(encoding="utf-8")),
+            **kept["made"],
             "command": shlex.join(["python", "benchmarks/peers.py", *sys.argv[1:]]),
         }
     )
@@ -106,15 +113,38 @@ def lead_of(name: str, gold: list[Document], corpus: str, peer: Scores) -> dict[
     }
 
 
-def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: Iterable[str] = ()) -> Path:
+def name_of(given: argparse.Namespace) -> str:
+    """The name of a tool's model: all that it depends on."""
+    sentences = [str(given.sentences)] if given.sentences else []
+    return "-".join([given.peer.replace(" ", "_"), given.corpus, *sentences, str(given.seed), *given.set])
+
+
+def kept_or_found(given: argparse.Namespace, inputs: list[Document]) -> dict[str, Any]:
+    """What a tool finds in test, as it was kept, or else by training the tool; and how it was made."""
+    path = FOUND / f"{name_of(given)}.json"
+    digest = sha256("\n".join(document.text for document in inputs).encode()).hexdigest()
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if kept["texts"] != digest:
+            sys.exit(f"{path}: was found in other texts; delete it to train {given.peer} again")
+        return kept
+    folder = trained(given)
+    found = predicted(given.peer, folder, inputs)
+    kept = {"texts": digest, "made": json.loads((folder.parent / READY).read_text(encoding="utf-8")), "found": found}
+    FOUND.mkdir(exist_ok=True)
+    with complete(path) as temporary:
+        temporary.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+    return kept
+
+
+def trained(given: argparse.Namespace) -> Path:
     """The folder of a tool's model, trained if it is not there."""
-    name = "-".join([peer.replace(" ", "_"), corpus, *([str(sentences)] if sentences else []), str(seed), *told])
-    folder = FOLDER / "models" / name
+    peer, folder = given.peer, FOLDER / "models" / name_of(given)
     if not (folder / READY).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        parts = load_corpus(DataSettings(corpus=corpus, sentences=sentences))
-        own = dict(PEERS[peer][2]) | {"seed": str(seed), "language": corpora.find(corpus).language}
-        own |= dict(option.split("=") for option in told)
+        parts = load_corpus(DataSettings(corpus=given.corpus, sentences=given.sentences))
+        own = dict(PEERS[peer][2]) | {"seed": str(given.seed), "language": corpora.find(given.corpus).language}
+        own |= dict(option.split("=") for option in given.set)
         files = [
             written(folder / "train.jsonl", parts.train),
             written(folder / "dev.jsonl", parts.dev, parts.dev_inputs),
@@ -129,21 +159,30 @@ def trained(peer: str, corpus: str, sentences: int | None, seed: int = 0, told: 
     return folder / "model"
 
 
-def predicted(peer: str, model: Path, gold: list[Document], corpus: str) -> list[Document]:
-    """Documents as a tool sees them, with what it finds."""
+def inputs_of(gold: list[Document], corpus: str) -> list[Document]:
+    """Documents as a tool sees them."""
     entry = corpora.find(corpus)
-    inputs = gold
-    if entry.is_raw:
-        inputs = [parse(document.text, id=document.id, language=entry.language) for document in gold]
+    return [parse(d.text, id=d.id, language=entry.language) for d in gold] if entry.is_raw else gold
+
+
+def predicted(peer: str, model: Path, inputs: list[Document]) -> dict[str, list[Place]]:
+    """What a tool finds in each document."""
     texts, found = model.parent / "test.jsonl", model.parent / "found.jsonl"
     run(peer, "predict", str(model), written(texts, inputs), str(found))
-    mentions: dict[str, list[Mention]] = {document.id: [] for document in inputs}
-    texts_of = {document.id: document.text for document in inputs}
+    places: dict[str, list[Place]] = {document.id: [] for document in inputs}
     for row in map(json.loads, found.read_text(encoding="utf-8").splitlines()):
-        for entity in row["entities"]:
-            place = Span(row["start"] + entity["start"], row["start"] + entity["end"])
-            mentions[row["document"]].append(Mention.of(texts_of[row["document"]], [place], entity["label"]))
-    return [parse(d.text, mentions=mentions[d.id], id=d.id, language=entry.language) for d in inputs]
+        for own in row["entities"]:
+            places[row["document"]].append((row["start"] + own["start"], row["start"] + own["end"], own["label"]))
+    return places
+
+
+def with_mentions(inputs: list[Document], found: dict[str, list[Place]], corpus: str) -> list[Document]:
+    """Documents with what was found in them."""
+    made, language = [], corpora.find(corpus).language
+    for document in inputs:
+        mentions = [Mention.of(document.text, [Span(start, end)], label) for start, end, label in found[document.id]]
+        made.append(parse(document.text, mentions=mentions, id=document.id, language=language))
+    return made
 
 
 def rows_of(documents: Iterable[Document], inputs: Iterable[Document] | None = None) -> Iterator[dict[str, Any]]:
