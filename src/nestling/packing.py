@@ -11,7 +11,8 @@ from nestling.nn.int8 import from_levels, to_levels
 
 Precision = Literal["fp32", "fp16", "int8"]
 _SCALE, _ROWS = ".scale", ".rows"
-_HARDLY = 0.05  # of a row's largest weight: eight bits are not much finer
+_HARDLY, _HARDLY_OF_A_PIECE = 0.02, 0.04  # of a row's largest weight; a piece has a row, the rest works together
+_PIECES = "word_embeddings.weight"
 
 
 def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
@@ -28,8 +29,9 @@ def pack(model: nn.Module, precision: Precision, known: Mapping[str, Tensor]) ->
             continue
         is_matrix = weight.dim() == 2 and weight.is_floating_point()
         bits: Precision = "fp16" if precision == "int8" and not is_matrix else precision
-        least = _HARDLY if precision == "int8" else 0.0
-        rows = _changed(weight, known[name], least) if name in known and is_matrix else None
+        least = _HARDLY_OF_A_PIECE if name.endswith(_PIECES) else _HARDLY
+        of_known = name in known and is_matrix
+        rows = _changed(weight, known[name], least if precision == "int8" else 0.0) if of_known else None
         if rows is None or len(rows) == len(weight) or precision == "fp32":
             packed |= _smaller(name, weight, bits)
         else:

@@ -87,6 +87,7 @@ def _choices(base: Decoder, *, has_thresholds: bool) -> dict[str, Choice]:
     found: dict[str, Choice] = {
         "as it is": lambda gold, own: Trial(base, round(score(gold, _decoded(own, base)).strict.f1, 4)),
         "one threshold": lambda gold, own: _best(gold, own, plain),
+        "expected F1": lambda gold, own: expected(gold, own, plain),
         "soft-NMS": lambda gold, own: trials(gold, own, base)[0],
     }
     if has_thresholds:
@@ -135,6 +136,22 @@ def _best(gold: Sequence[Document], candidates: Sequence[Document], decoder: Dec
     comparison = compare(gold, _decoded(candidates, decoder))
     threshold, f1 = best_threshold(_scores(comparison.given), _is_right(comparison.given), len(comparison.wanted))
     return Trial(replace(decoder, threshold=threshold), round(f1, 4))
+
+
+def expected(gold: Sequence[Document], candidates: Sequence[Document], decoder: Decoder) -> Trial:
+    """The threshold that is best for F1 if as many are right as fitted scores say (Lipton et al., 2014).
+
+    F1 as counted goes up and down from one threshold to the next, and is best at one of them by chance in part.
+    """
+    comparison = compare(gold, _decoded(candidates, decoder))
+    scores, is_right = np.sort(_scores(comparison.given))[::-1], _is_right(comparison.given)
+    if is_right.all() or not is_right.any():
+        return _best(gold, candidates, decoder)
+    scale, shift = _fitted(np.array([log_odds(found.score) for found in comparison.given]), is_right.astype(float))
+    likely = expit(scale * np.array([log_odds(score) for score in scores]) + shift)
+    f1 = 2 * likely.cumsum() / (len(comparison.wanted) + np.arange(1, len(scores) + 1))
+    chosen = replace(decoder, threshold=float(scores[f1.argmax()]))
+    return Trial(chosen, round(score(gold, _decoded(candidates, chosen)).strict.f1, 4))
 
 
 def by_label(gold: Sequence[Document], candidates: Sequence[Document], trial: Trial) -> Trial:

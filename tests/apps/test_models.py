@@ -103,7 +103,7 @@ def test_two_stages_are_inspected_and_tuned(nestling, config, tmp_path):  # noqa
     code, output, _ = nestling("tune-decoding", run, GOLD, "--json", "--dry-run")
     told = json.loads(output)
     ways = {way["way"]: way for way in told["ways"]}
-    assert list(ways) == ["as it is", "one threshold", "soft-NMS"]
+    assert list(ways) == ["as it is", "one threshold", "expected F1", "soft-NMS"]
     assert ways["as it is"]["f1"] == pytest.approx(before, abs=1e-3)
     assert ways["soft-NMS"]["f1"] >= ways["one threshold"]["f1"] >= before - 1e-3  # on what they were fitted to
     assert json.loads(nestling("evaluate", run, GOLD, "--json")[1])["strict"]["f1"] == before
