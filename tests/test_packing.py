@@ -5,6 +5,7 @@ import logging
 
 import pytest
 import torch
+from torch import nn
 
 from nestling import checkpoint
 from nestling.checkpoint import export, load, load_model
@@ -13,7 +14,7 @@ from nestling.errors import CheckpointError, DataError, SettingsError, UnknownNa
 from nestling.evaluation.scores import score
 from nestling.nn import int8
 from nestling.nn.int8 import Int8Linear
-from nestling.packing import unpack
+from nestling.packing import pack, unpack
 from nestling.run import Run
 from nestling.settings import settings_of
 from tests.small_runs import corpus, table, trained, transformer, weights
@@ -183,9 +184,9 @@ def test_levels_without_scales_are_refused():
 
 
 def test_the_mean_of_models_that_began_alike(tmp_path):
-    """The same first weights, another order of learning."""
+    """The same first weights, another order of learning, and more of it."""
     for order in (1, 2):
-        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=20, order=order), name=f"run-{order}")
+        trained(tmp_path, table(tmp_path, {"span": {}}, epochs=20 + order, order=order), name=f"run-{order}")
     checkpoint.average([tmp_path / "run-1", tmp_path / "run-2"], tmp_path / "mean")
     one, two, mean = (weights(tmp_path / name) for name in ("run-1", "run-2", "mean"))
     assert any(not torch.equal(one[name], two[name]) for name in one)
@@ -199,3 +200,18 @@ def test_models_that_began_otherwise_have_no_mean(tmp_path):
     with pytest.raises(CheckpointError, match=r"run-2 was not begun as .*run-1 was"):
         checkpoint.average([tmp_path / "run-1", tmp_path / "run-2"], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+
+
+def test_rows_that_changed_little_are_borrowed_and_of_pieces_more_than_of_layers():
+    known = {name: torch.ones(4, 8) for name in ("embeddings.word_embeddings.weight", "dense.weight")}
+    shares = torch.tensor([0.0, 0.01, 0.03, 0.05]).unsqueeze(1)  # by which a row changed
+    model = nn.ModuleDict({"dense": nn.Linear(8, 4, bias=False)})
+    model["embeddings"] = nn.ModuleDict({"word_embeddings": nn.Embedding(4, 8)})
+    model.load_state_dict({name: weight + shares for name, weight in known.items()})
+    packed, borrowed = pack(model, "int8", known)
+    assert set(borrowed) == set(known)
+    rows = {name: packed[f"{name}.rows"].tolist() for name in known}
+    assert rows == {"embeddings.word_embeddings.weight": [3], "dense.weight": [2, 3]}
+    weights = unpack(packed, borrowed, known)
+    assert torch.allclose(weights["dense.weight"][2:], torch.ones(2, 8) + shares[2:], atol=1e-3)
+    assert torch.equal(weights["dense.weight"][:2], torch.ones(2, 8))
